@@ -1,6 +1,7 @@
 //! The check of the values of a description.
 
 use super::datagrams::Datagrams;
+use super::noise::Noise;
 use super::software::Software;
 use super::spec::{CongestionSpec, DcqcnSpec, LinkSpec, RailKind, RailSpec, SharedSpec, SwiftSpec};
 use super::times::{SIZES_MAX, Times};
@@ -33,6 +34,7 @@ impl Machine {
         self.node.shared.iter().try_for_each(SharedSpec::check)?;
         self.node.software.check()?;
         self.node.datagrams.iter().try_for_each(Datagrams::check)?;
+        self.node.noise.iter().try_for_each(Noise::check)?;
         if self.node.datagrams.is_some() && self.node.shared.is_some() {
             return Err(MachineError(
                 "node.shared: must be absent where [node.datagrams] has the costs of all communication".into(),

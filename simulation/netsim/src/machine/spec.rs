@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::datagrams::Datagrams;
+use super::noise::Noise;
 use super::software::Software;
 use super::topologies::TopologySpec;
 
@@ -35,6 +36,8 @@ pub(crate) struct NodeSpec {
     pub(crate) shared: Option<SharedSpec>,
     pub(crate) software: Software,
     pub(crate) datagrams: Option<Datagrams>,
+    /// Interruptions of cores by the operating system.
+    pub(crate) noise: Option<Noise>,
 }
 
 impl Default for NodeSpec {
@@ -50,6 +53,7 @@ impl Default for NodeSpec {
             shared: None,
             software: Software::default(),
             datagrams: None,
+            noise: None,
         }
     }
 }

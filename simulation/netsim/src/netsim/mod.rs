@@ -144,7 +144,18 @@ impl Netsim {
     ///
     /// As `post`.
     pub fn post_by(&mut self, rail: Option<u8>, entity: u32, operation: NetworkOperation, token: u64) {
-        let Some(posted) = self.front.prepare(rail, entity, operation, token) else { return };
+        self.post_late(rail, entity, operation, token, Duration::ZERO);
+    }
+
+    /// As [`post_by`](Self::post_by), but the operation starts `late` after the time that its [`overhead`](Self::overhead) takes: the core of the
+    /// initiator does something else meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// As `post`.
+    #[inline]
+    pub fn post_late(&mut self, rail: Option<u8>, entity: u32, operation: NetworkOperation, token: u64, late: Duration) {
+        let Some(posted) = self.front.prepare(rail, entity, operation, token, late) else { return };
         match &mut self.division {
             Some(division) if posted.needs_network() => division.start(posted),
             _ => self.front.begin(posted),
@@ -154,6 +165,12 @@ impl Netsim {
     /// Returns how long an operation keeps the core of its initiator busy; zero unless it stays in memory that the ranks of a node share.
     pub fn busy(&self, operation: NetworkOperation) -> Duration {
         self.front.busy(operation)
+    }
+
+    /// Returns the time from posting an operation by a NIC of a rail, chosen as by [`post_by`](Self::post_by), until the NIC gets it; for an operation
+    /// that stays in memory that the ranks of a node share, until the core of the initiator has performed it.
+    pub fn overhead(&self, rail: Option<u8>, entity: u32, operation: NetworkOperation) -> Duration {
+        self.front.overhead(rail, entity, operation)
     }
 
     /// Advances to the next notice; `None` if no event is left.

@@ -187,7 +187,15 @@ impl Region {
     }
 
     /// Describes the operation that `entity` posts now; `None` if it fails at once, of which a notice tells.
-    pub(crate) fn prepare(&mut self, rail: Option<u8>, entity: u32, operation: NetworkOperation, token: u64) -> Option<Posted> {
+    /// It starts `late` after the time that its overhead takes.
+    pub(crate) fn prepare(
+        &mut self,
+        rail: Option<u8>,
+        entity: u32,
+        operation: NetworkOperation,
+        token: u64,
+        late: Duration,
+    ) -> Option<Posted> {
         let now = self.queue.now();
         let (kind, by, from, to, bytes) = parts(operation);
         let nodes = self.nodes();
@@ -216,7 +224,7 @@ impl Region {
         };
         let key = self.key(entity);
         let choice = random::hash(self.seed, class::START | u64::from(entity), key & u64::from(u32::MAX));
-        let time = now.saturating_add(delay);
+        let time = now.saturating_add(delay).saturating_add(late.as_picoseconds());
         let seen = shared.and_then(|(_, visible)| visible).map(|visible| (time.saturating_add(visible), self.key(entity)));
         let [by, from, to] = ends;
         let facts = OperationFacts { token, bytes, by, from, to, packets, salt: choice as u32, via: (choice >> 32) as u32, kind };
@@ -251,6 +259,21 @@ impl Region {
     /// Returns how long an operation keeps the core of its initiator busy; zero unless it stays in memory that the ranks of a node share.
     pub(crate) fn busy(&self, operation: NetworkOperation) -> Duration {
         Duration::from_picoseconds(self.within(operation).map_or(0, |(busy, _)| busy))
+    }
+
+    /// Returns the time from posting an operation until the NIC gets it; on shared memory, until the core of the
+    /// initiator has performed it.
+    pub(crate) fn overhead(&self, rail: Option<u8>, entity: u32, operation: NetworkOperation) -> Duration {
+        let (_, by, from, to, bytes) = parts(operation);
+        let is_within = by == from && from == to;
+        match self.within(operation) {
+            Some((busy, _)) => Duration::from_picoseconds(busy),
+            None if is_within || [by, from, to].iter().any(|&node| node >= self.nodes()) => Duration::ZERO,
+            None => {
+                let (rail, _) = self.chosen(rail, entity, [by, from, to], bytes);
+                Duration::from_picoseconds(self.rails[usize::from(rail)].overhead)
+            }
+        }
     }
 
     /// Returns, for an operation on shared memory, how long it keeps the core of its initiator busy, and how much later other ranks see it.

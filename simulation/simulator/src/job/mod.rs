@@ -11,12 +11,14 @@
 //! | `two_sided` | two-sided messages |
 //! | `stations` | operations by the library's own protocol |
 //! | `driving` | the same, on machines where datagrams take core time |
+//! | `noise` | interruptions of cores |
 //!
 //! The parts extend [`SimulatedJob`]; the records in `operations`, `costs` and `protocol` that they use do not depend on them.
 
 mod driving;
 mod effects;
 mod intra_node;
+mod noise;
 mod posting;
 mod progress_threads;
 mod rank_state;
@@ -39,6 +41,7 @@ use self::tokens::{Subject, WakeUp};
 use crate::costs::cores::Cores;
 use crate::costs::datagrams::DatagramCosts;
 use crate::costs::intra_node::SharedMemoryCosts;
+use crate::costs::noise::Noise;
 use crate::costs::progress_threads::ProgressThreads;
 use crate::memory::RankMemory;
 use crate::operations::completions::CompletionTable;
@@ -64,6 +67,8 @@ pub(crate) struct SimulatedJob {
     datagram_costs: Option<DatagramCosts>,
     /// The cores of each node, if ranks may share them.
     pub(crate) cores: Option<Cores>,
+    /// The interruptions of cores, if the machine has any.
+    noise: Option<Noise>,
     progress_threads: ProgressThreads,
     pub(crate) ranks: Vec<RankState>,
     /// Ranks that run before time advances, in order.
@@ -113,6 +118,7 @@ impl SimulatedJob {
             shared_memory: SharedMemoryCosts::of(&settings.machine),
             datagram_costs: DatagramCosts::of(&settings.machine),
             cores: None,
+            noise: Noise::of(&settings.machine, settings.seed),
             progress_threads: ProgressThreads::of(&settings.machine, ranks),
             ranks: (0..ranks).map(|_| RankState::default()).collect(),
             ready: VecDeque::new(),
@@ -188,7 +194,7 @@ impl SimulatedJob {
     fn wake(&mut self, wake_up: WakeUp) {
         match wake_up {
             WakeUp::Rank { rank, count } => self.end_wait(rank, count),
-            WakeUp::Posted { operation } => self.post_to_nic(operation),
+            WakeUp::Posted { operation, by_rank } => self.post_to_nic(operation, by_rank),
             WakeUp::Served { operation } => self.serve(operation),
             WakeUp::Reported { operation } => self.end(operation, None),
             WakeUp::Seen { rank } => self.see(Rank::new(rank)),

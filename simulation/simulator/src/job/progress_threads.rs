@@ -9,12 +9,17 @@ use crate::operations::owned::OwnedOperation;
 use crate::operations::pending::CompletionStage;
 
 impl SimulatedJob {
-    /// Posts an operation that a call or a progress thread has prepared to the NIC.
-    pub(super) fn post_to_nic(&mut self, number: u32) {
+    /// Posts an operation that a call of its rank or a progress thread has prepared to the NIC.
+    pub(super) fn post_to_nic(&mut self, number: u32, by_rank: bool) {
         let pending = self.operations.get(number);
         let (rank, rail) = (pending.rank.number(), self.operations.surroundings(number).rail);
         let on_network = self.on_network(rank, &pending.operation);
-        self.network.post_by(rail, rank, on_network, Subject::Operation(number).token_of(pending.operation.needs_read()));
+        let token = Subject::Operation(number).token_of(pending.operation.needs_read());
+        if by_rank {
+            self.post_by_core(rail, rank, on_network, token);
+        } else {
+            self.network.post_by(rail, rank, on_network, token);
+        }
     }
 
     /// Whether the progress thread of the target performs an operation, not its NIC.

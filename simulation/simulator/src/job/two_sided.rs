@@ -19,7 +19,7 @@ impl SimulatedJob {
         let number = self.messages.send(TwoSidedMessage { from, to, token, sender_told: false, bytes: Some(bytes.into()) });
         let [by, at] = [from, to].map(|rank| rank.number() / self.per_node);
         let datagram = NetworkOperation::Datagram { from: by, to: at, bytes: bytes.len() as u64 };
-        self.network.post(from.number(), datagram, Subject::Message(number).token());
+        self.post_by_core(None, from.number(), datagram, Subject::Message(number).token());
         Ok(())
     }
 
