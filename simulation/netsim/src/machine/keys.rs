@@ -47,6 +47,13 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("node.shared.put", List(TIMES)),
     ("node.shared.get", List(TIMES)),
     ("node.shared.page_ns", Nanoseconds),
+    ("node.domain.ranks", Count(U32)),
+    ("node.domain.port_gb_per_s", GigabytesPerSecond),
+    ("node.domain.pair_gb_per_s", GigabytesPerSecond),
+    ("node.domain.latency_ns", Nanoseconds),
+    ("node.domain.overhead_ns", Nanoseconds),
+    ("node.domain.atomic_ns", Nanoseconds),
+    ("node.domain.piece_bytes", Bytes(1 << 30)),
     ("node.software.submission", Word(&["free", "direct", "progress-thread", "bypass"])),
     ("node.software.threads", Word(&["one", "many"])),
     ("node.software.descriptors", Word(&["prepared", "built"])),
@@ -218,7 +225,9 @@ mod tests {
             };
             assert_eq!(accepted(machine, header, &with), known(table), "{table}");
         }
-        for table in ["node.software", "node.datagrams", "node.noise", "rail.receive", "rail.reliability", "rail.host_link"] {
+        for table in
+            ["node.software", "node.datagrams", "node.noise", "node.domain", "rail.receive", "rail.reliability", "rail.host_link"]
+        {
             let after = if table.starts_with("node.") { "[[rail]]" } else { "[rail.link]" };
             let with = format!("[{table}]\nno_such = 1\n{after}");
             assert_eq!(accepted("rx200-qdr", after, &with), known(table), "{table}");

@@ -40,7 +40,7 @@ pub(crate) use self::scheduling::{CLOCK_READING, POLL};
 use self::tokens::{Subject, WakeUp};
 use crate::costs::cores::Cores;
 use crate::costs::datagrams::DatagramCosts;
-use crate::costs::intra_node::SharedMemoryCosts;
+use crate::costs::intra_node::{RankDomains, SharedMemoryCosts};
 use crate::costs::noise::Noise;
 use crate::costs::progress_threads::ProgressThreads;
 use crate::memory::RankMemory;
@@ -64,6 +64,8 @@ pub(crate) struct SimulatedJob {
     /// Number of consecutive ranks that share a node.
     per_node: u32,
     shared_memory: SharedMemoryCosts,
+    /// The ranks whose memories are connected directly, if the machine has such domains.
+    domains: Option<RankDomains>,
     datagram_costs: Option<DatagramCosts>,
     /// The cores of each node, if ranks may share them.
     pub(crate) cores: Option<Cores>,
@@ -116,6 +118,7 @@ impl SimulatedJob {
             recorder: None,
             per_node,
             shared_memory: SharedMemoryCosts::of(&settings.machine),
+            domains: RankDomains::of(&settings.machine, per_node),
             datagram_costs: DatagramCosts::of(&settings.machine),
             cores: None,
             noise: Noise::of(&settings.machine, settings.seed),

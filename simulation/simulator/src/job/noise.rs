@@ -33,16 +33,16 @@ impl SimulatedJob {
         }
     }
 
-    /// Posts an operation whose overhead takes time of the core of `rank`.
+    /// Posts an operation between ranks whose overhead takes time of the core of `rank`.
     #[inline]
     pub(super) fn post_by_core(&mut self, rail: Option<u8>, rank: u32, operation: NetworkOperation, token: u64) {
         let late = if self.noise.is_some() { self.lateness(rail, rank, operation) } else { Duration::ZERO };
-        self.network.post_late(rail, rank, operation, token, late);
+        self.post_between(rail, rank, operation, token, late);
     }
 
     /// Returns by how much interruptions lengthen the overhead of an operation that a rank posts now.
     fn lateness(&self, rail: Option<u8>, rank: u32, operation: NetworkOperation) -> Duration {
-        let (now, overhead) = (self.network.now(), self.network.overhead(rail, rank, operation));
+        let (now, overhead) = (self.network.now(), self.overhead(rail, rank, operation));
         self.core(rank).finish(now, overhead).since(now + overhead)
     }
 }

@@ -36,7 +36,7 @@ impl SimulatedJob {
         }
         state.in_flight += 1;
         let (target, me) = (operation.target(&self.memory), rank.number());
-        let on_network = self.on_network(me, &operation);
+        let between = self.between_ranks(me, &operation);
         let epoch = self.fences.get_mut(&(me, target.number())).map_or(0, FenceOrder::admit);
         let result = if target.number() < self.size() { Ok(0) } else { Err(Failure::OutOfBounds(operation.address())) };
         let result = self.failed_end(&operation).map_or(result, |failed| Err(Failure::PeerLost(failed)));
@@ -64,13 +64,13 @@ impl SimulatedJob {
             return Ok(busy);
         }
         match self.progress_threads.submit(now, rank, core, idle) {
-            None => self.post_by_core(rail, me, on_network, Subject::Operation(number).token_of(needs_read)),
+            None => self.post_by_core(rail, me, between, Subject::Operation(number).token_of(needs_read)),
             Some(Submitted { busy, at, by_rank }) => {
                 self.network.wake_at(at, me, WakeUp::Posted { operation: number, by_rank }.token());
-                return Ok(busy + self.network.busy(on_network));
+                return Ok(busy + self.busy(between));
             }
         }
-        Ok(self.network.busy(on_network))
+        Ok(self.busy(between))
     }
 
     /// Returns the rail that the machine chooses for short operations of `rank` on `peer`. Within a node, where no rail is needed, it is the same
