@@ -1,6 +1,8 @@
 //! The check of the values of a description.
 
 use super::datagrams::Datagrams;
+use super::domain::DomainSpec;
+use super::noise::Noise;
 use super::software::Software;
 use super::spec::{CongestionSpec, DcqcnSpec, LinkSpec, RailKind, RailSpec, SharedSpec, SwiftSpec};
 use super::times::{SIZES_MAX, Times};
@@ -31,12 +33,21 @@ impl Machine {
         }
         delay("node.switch_ns", self.node.switch_ns)?;
         self.node.shared.iter().try_for_each(SharedSpec::check)?;
+        self.node.domain.iter().try_for_each(DomainSpec::check)?;
         self.node.software.check()?;
         self.node.datagrams.iter().try_for_each(Datagrams::check)?;
+        self.node.noise.iter().try_for_each(Noise::check)?;
         if self.node.datagrams.is_some() && self.node.shared.is_some() {
             return Err(MachineError(
                 "node.shared: must be absent where [node.datagrams] has the costs of all communication".into(),
             ));
+        }
+        if self.node.domain.is_some() {
+            let others = [("[node.shared]", self.node.shared.is_some()), ("[node.datagrams]", self.node.datagrams.is_some())];
+            if let Some((other, _)) = others.iter().find(|(_, is_there)| *is_there) {
+                let message = format!("node.domain: must be absent where {other} has the times of communication within a node");
+                return Err(MachineError(message));
+            }
         }
         if self.rails.is_empty() && self.node.shared.is_none() && self.node.datagrams.is_none() {
             return Err(MachineError(

@@ -47,6 +47,13 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("node.shared.put", List(TIMES)),
     ("node.shared.get", List(TIMES)),
     ("node.shared.page_ns", Nanoseconds),
+    ("node.domain.ranks", Count(U32)),
+    ("node.domain.port_gb_per_s", GigabytesPerSecond),
+    ("node.domain.pair_gb_per_s", GigabytesPerSecond),
+    ("node.domain.latency_ns", Nanoseconds),
+    ("node.domain.overhead_ns", Nanoseconds),
+    ("node.domain.atomic_ns", Nanoseconds),
+    ("node.domain.piece_bytes", Bytes(1 << 30)),
     ("node.software.submission", Word(&["free", "direct", "progress-thread", "bypass"])),
     ("node.software.threads", Word(&["one", "many"])),
     ("node.software.descriptors", Word(&["prepared", "built"])),
@@ -70,6 +77,11 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("node.datagrams.latency_ns", Nanoseconds),
     ("node.datagrams.overlap_ns", Nanoseconds),
     ("node.datagrams.wake_ns", Nanoseconds),
+    ("node.noise.phases", Word(&["random", "same"])),
+    ("node.noise.period_ns", Nanoseconds),
+    ("node.noise.duration_ns", Nanoseconds),
+    ("node.noise.trace", List("[start, duration] pairs in nanoseconds")),
+    ("node.noise.trace_ns", Nanoseconds),
     ("rail.name", Text),
     ("rail.group", Count(U32)),
     ("rail.count", Count(U32)),
@@ -213,7 +225,9 @@ mod tests {
             };
             assert_eq!(accepted(machine, header, &with), known(table), "{table}");
         }
-        for table in ["node.software", "node.datagrams", "rail.receive", "rail.reliability", "rail.host_link"] {
+        for table in
+            ["node.software", "node.datagrams", "node.noise", "node.domain", "rail.receive", "rail.reliability", "rail.host_link"]
+        {
             let after = if table.starts_with("node.") { "[[rail]]" } else { "[rail.link]" };
             let with = format!("[{table}]\nno_such = 1\n{after}");
             assert_eq!(accepted("rx200-qdr", after, &with), known(table), "{table}");
@@ -254,7 +268,9 @@ mod tests {
                 "rail.topology.routes" => ["fat-tree", "dragonfly", "dragonfly-plus", "hyperx", "slim-fly"]
                     .map(|kind| (STAR, format!("type = \"{kind}\"\n{unknown}")))
                     .into(),
-                _ if table == "node.software" => vec![("[[rail]]", format!("[{table}]\n{unknown}\n[[rail]]"))],
+                _ if matches!(table, "node.software" | "node.noise") => {
+                    vec![("[[rail]]", format!("[{table}]\n{unknown}\n[[rail]]"))]
+                }
                 _ => vec![(&*format!("[{table}]").leak(), format!("[{table}]\n{unknown}"))],
             };
             let accepted: BTreeSet<String> = places.iter().flat_map(|(from, to)| accepted("rx200-qdr", from, to)).collect();

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 
 use super::datagrams::Datagrams;
+use super::domain::DomainSpec;
+use super::noise::Noise;
 use super::software::Software;
 use super::topologies::TopologySpec;
 
@@ -33,8 +35,11 @@ pub(crate) struct NodeSpec {
     /// Time from one rank's yielding a core until another runs on it.
     pub(crate) switch_ns: f64,
     pub(crate) shared: Option<SharedSpec>,
+    pub(crate) domain: Option<DomainSpec>,
     pub(crate) software: Software,
     pub(crate) datagrams: Option<Datagrams>,
+    /// Interruptions of cores by the operating system.
+    pub(crate) noise: Option<Noise>,
 }
 
 impl Default for NodeSpec {
@@ -48,8 +53,10 @@ impl Default for NodeSpec {
             cores: None,
             switch_ns: 0.0,
             shared: None,
+            domain: None,
             software: Software::default(),
             datagrams: None,
+            noise: None,
         }
     }
 }

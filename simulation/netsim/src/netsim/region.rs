@@ -14,6 +14,7 @@ use crate::machine::software::Software;
 use crate::machine::spec::{LinkSpec, NicChoice, RailKind, RailSpec, Spread};
 use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
 use crate::network::{Fabric, LinkFailure, Marking, Medium, Messages, Network, PacketOutcome, Thresholds};
+use crate::nics::domain::{self, Domains};
 use crate::nics::flow::Flow;
 use crate::nics::flowlet::{FLOWLETS, Flowlet};
 use crate::nics::nic::{Nic, RailNics, task};
@@ -53,6 +54,7 @@ pub(crate) struct Region {
     /// When each NIC can start the next copy within its node for another node; empty before the first one.
     copies: Vec<u64>,
     shared: Option<SharedMemory>,
+    pub(crate) domains: Option<Box<Domains>>,
     /// The notices of a region of a divided machine, with the events that caused them.
     pub(crate) timed_notices: Vec<TimedNotice>,
     /// The messages of each other region that were not read.
@@ -95,6 +97,7 @@ impl Region {
             },
             copies: Vec::new(),
             shared: machine.node.shared.as_ref().map(SharedMemory::new),
+            domains: machine.node.domain.as_ref().map(|spec| Box::new(Domains::new(spec))),
             timed_notices: Vec::new(),
             inbox: Vec::new(),
             posted: Vec::new(),
@@ -187,7 +190,15 @@ impl Region {
     }
 
     /// Describes the operation that `entity` posts now; `None` if it fails at once, of which a notice tells.
-    pub(crate) fn prepare(&mut self, rail: Option<u8>, entity: u32, operation: NetworkOperation, token: u64) -> Option<Posted> {
+    /// It starts `late` after the time that its overhead takes.
+    pub(crate) fn prepare(
+        &mut self,
+        rail: Option<u8>,
+        entity: u32,
+        operation: NetworkOperation,
+        token: u64,
+        late: Duration,
+    ) -> Option<Posted> {
         let now = self.queue.now();
         let (kind, by, from, to, bytes) = parts(operation);
         let nodes = self.nodes();
@@ -216,7 +227,7 @@ impl Region {
         };
         let key = self.key(entity);
         let choice = random::hash(self.seed, class::START | u64::from(entity), key & u64::from(u32::MAX));
-        let time = now.saturating_add(delay);
+        let time = now.saturating_add(delay).saturating_add(late.as_picoseconds());
         let seen = shared.and_then(|(_, visible)| visible).map(|visible| (time.saturating_add(visible), self.key(entity)));
         let [by, from, to] = ends;
         let facts = OperationFacts { token, bytes, by, from, to, packets, salt: choice as u32, via: (choice >> 32) as u32, kind };
@@ -251,6 +262,21 @@ impl Region {
     /// Returns how long an operation keeps the core of its initiator busy; zero unless it stays in memory that the ranks of a node share.
     pub(crate) fn busy(&self, operation: NetworkOperation) -> Duration {
         Duration::from_picoseconds(self.within(operation).map_or(0, |(busy, _)| busy))
+    }
+
+    /// Returns the time from posting an operation until the NIC gets it; on shared memory, until the core of the
+    /// initiator has performed it.
+    pub(crate) fn overhead(&self, rail: Option<u8>, entity: u32, operation: NetworkOperation) -> Duration {
+        let (_, by, from, to, bytes) = parts(operation);
+        let is_within = by == from && from == to;
+        match self.within(operation) {
+            Some((busy, _)) => Duration::from_picoseconds(busy),
+            None if is_within || [by, from, to].iter().any(|&node| node >= self.nodes()) => Duration::ZERO,
+            None => {
+                let (rail, _) = self.chosen(rail, entity, [by, from, to], bytes);
+                Duration::from_picoseconds(self.rails[usize::from(rail)].overhead)
+            }
+        }
     }
 
     /// Returns, for an operation on shared memory, how long it keeps the core of its initiator busy, and how much later other ranks see it.
@@ -372,7 +398,7 @@ impl Region {
     }
 
     /// Returns the next event key of an entity.
-    fn key(&mut self, entity: u32) -> u64 {
+    pub(super) fn key(&mut self, entity: u32) -> u64 {
         assert!(entity < ENTITIES_MAX, "entity {entity}: must be less than {ENTITIES_MAX}");
         let index = entity as usize;
         if index >= self.sequences.len() {
@@ -436,6 +462,7 @@ impl Region {
                 }
             }
             class::READY => self.network.ready(&mut self.queue, event),
+            class::DOMAIN => self.perform_in_domain(event.payload),
             _ => self.perform(event.payload),
         }
         while let Some(outcome) = self.network.outcomes.pop_front() {
@@ -462,6 +489,9 @@ impl Region {
         let transfer = &self.transfers[index];
         if transfer.by == NONE {
             return self.done_within(index);
+        }
+        if domain::is_port(transfer.by) {
+            return self.start_in_domain(index);
         }
         if transfer.by == transfer.from && transfer.from == transfer.to {
             let by = transfer.by;
@@ -569,10 +599,10 @@ fn fetch(
 pub(crate) struct Posted {
     pub(crate) time: u64,
     /// The key of its event, without the class.
-    key: u64,
+    pub(super) key: u64,
     pub(crate) facts: OperationFacts,
     /// When other ranks see its effect, and the key of that event, if the core of the initiator performs it.
-    seen: Option<(u64, u64)>,
+    pub(super) seen: Option<(u64, u64)>,
 }
 
 impl Posted {
@@ -632,7 +662,7 @@ fn failures(spec: &RailSpec, topology: &Topology) -> Result<Vec<LinkFailure>, Ma
 }
 
 /// Returns the kind of an operation, its initiator, source and destination nodes, and the number of bytes that it moves.
-fn parts(operation: NetworkOperation) -> (OperationKind, u32, u32, u32, u64) {
+pub(super) fn parts(operation: NetworkOperation) -> (OperationKind, u32, u32, u32, u64) {
     match operation {
         NetworkOperation::Put { from, to, bytes } => (OperationKind::Put, from, from, to, bytes),
         NetworkOperation::Get { by, at, bytes } => (OperationKind::Get, by, at, by, bytes),

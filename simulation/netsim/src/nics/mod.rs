@@ -1,5 +1,6 @@
-//! The records of NICs, nodes and transfers.
+//! The records of NICs, nodes, domains and transfers.
 
+pub(crate) mod domain;
 pub(crate) mod flow;
 pub(crate) mod flowlet;
 pub(crate) mod nic;
