@@ -34,14 +34,17 @@ const TOPOLOGIES: [&str; 20] = [
 const VCS: [u8; 20] = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3, 3, 3, 1, 2, 2, 2, 4, 2, 2];
 
 /// Features of current networks: keys of the NIC, of the router, and of the rail.
-const EXTRAS: [[&str; 3]; 6] = [
+const EXTRAS: [[&str; 3]; 8] = [
     ["", "", ""],
     [r#"spread = "packet","#, "", ""],
     [r#"spread = "flowlet", flowlet_ns = 200,"#, "pfc = { xoff_bytes = 250, xon_bytes = 100 },", ""],
     [r#"spread = "pair","#, ECN, DCQCN],
     ["", r#"pfc = { xoff_bytes = 250, xon_bytes = 250 }, ecn = { min_bytes = 0, max_bytes = 500, probability = 0.5 },"#, DCQCN],
     ["", "", r#"congestion = { control = "swift", target_ns = 500, range_ns = 1000 }"#],
+    [r#"spread = "pair","#, "pfc = { xoff_bytes = 250, xon_bytes = 100 },", HPCC],
+    ["", "", r#"congestion = { control = "slingshot", threshold_bytes = 300, recovery_ns = 500 }"#],
 ];
+const HPCC: &str = r#"congestion = { control = "hpcc", round_trip_ns = 1000 }"#;
 const ECN: &str = "ecn = { min_bytes = 100, max_bytes = 600, probability = 0.5 },";
 const DCQCN: &str = r#"congestion = { control = "dcqcn", notification_ns = 1000, estimate_ns = 2000, increase_ns = 2000 }"#;
 
@@ -49,14 +52,17 @@ const KINDS: [&str; 4] = ["infiniband-rc", "infiniband-ud", "tofu", "ethernet"];
 
 fn machine(topology: &str, kind: &str, vcs: u8, loss: f64, [host, write]: [f64; 2], count: u32, extra: usize) -> Machine {
     let [nic, router, rail] = EXTRAS[extra];
-    // The buffer must also hold the packets that arrive after it has asked for a pause.
+    // The buffer must also hold the packets that arrive after it has asked for a pause, and telemetry.
+    let has_telemetry = rail == HPCC;
     let (router, buffer) = match router.contains("pfc") {
-        true if kind == "ethernet" => ("", 552),
-        true => (router, 900),
+        true if kind == "ethernet" => ("", if has_telemetry { 800 } else { 552 }),
+        true => (router, if has_telemetry { 1200 } else { 900 }),
         false => (router, 552),
     };
-    let rail = if router.contains("ecn") || !rail.contains("dcqcn") { rail } else { "" };
-    let receive = if buffer == 900 { 900 } else { 300 };
+    let needs_marks = rail == DCQCN && !router.contains("ecn");
+    let needs_one_route = has_telemetry && ["adaptive", "ugal"].iter().any(|routes| topology.contains(routes));
+    let rail = if needs_marks || needs_one_route { "" } else { rail };
+    let receive = if buffer == 552 { 300 } else { buffer };
     Machine::parse(&format!(
         r#"
 name = "small buffers"

@@ -4,7 +4,9 @@ use super::datagrams::Datagrams;
 use super::domain::DomainSpec;
 use super::noise::Noise;
 use super::software::Software;
-use super::spec::{CongestionSpec, DcqcnSpec, LinkSpec, RailKind, RailSpec, SharedSpec, SwiftSpec};
+use super::spec::{
+    CongestionSpec, DcqcnSpec, HpccSpec, LinkSpec, RailKind, RailSpec, SharedSpec, SlingshotSpec, Spread, SwiftSpec,
+};
 use super::times::{SIZES_MAX, Times};
 use super::{Machine, MachineError};
 
@@ -184,6 +186,11 @@ impl RailSpec {
             }
             Some(CongestionSpec::Dcqcn(dcqcn)) => dcqcn.check(),
             Some(CongestionSpec::Swift(swift)) => swift.check(),
+            Some(CongestionSpec::Hpcc(_)) if !matches!(nic.spread, Spread::Pair | Spread::Flowlet) => Err(MachineError(
+                "congestion.control = \"hpcc\": compares packets of one route, so that nic.spread must be \"pair\" or \"flowlet\"".into(),
+            )),
+            Some(CongestionSpec::Hpcc(hpcc)) => hpcc.check(),
+            Some(CongestionSpec::Slingshot(slingshot)) => slingshot.check(),
             None => Ok(()),
         }
     }
@@ -236,6 +243,26 @@ impl SwiftSpec {
             return Err(MachineError::value("congestion.additive_packets", self.additive_packets, "from 0.001 to 100"));
         }
         range("congestion.window_packets", self.window_packets, 1, 1 << 16)
+    }
+}
+
+impl HpccSpec {
+    fn check(&self) -> Result<(), MachineError> {
+        delay("congestion.round_trip_ns", self.round_trip_ns)?;
+        if self.round_trip_ns < 1.0 {
+            return Err(MachineError::value("congestion.round_trip_ns", self.round_trip_ns, "at least 1"));
+        }
+        part("congestion.utilization", self.utilization)?;
+        range("congestion.stages", self.stages, 0, 1000)?;
+        range("congestion.additive_bytes", self.additive_bytes, 1, 1 << 30)
+    }
+}
+
+impl SlingshotSpec {
+    fn check(&self) -> Result<(), MachineError> {
+        range("congestion.threshold_bytes", self.threshold_bytes, 1, 1 << 30)?;
+        range("congestion.limited_packets", self.limited_packets, 1, 1 << 16)?;
+        delay("congestion.recovery_ns", self.recovery_ns)
     }
 }
 

@@ -129,7 +129,7 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.router.ecn.min_bytes", Bytes(U32)),
     ("rail.router.ecn.max_bytes", Bytes(U32)),
     ("rail.router.ecn.probability", Number),
-    ("rail.congestion.control", Word(&["dcqcn", "swift"])),
+    ("rail.congestion.control", Word(&["dcqcn", "swift", "hpcc", "slingshot"])),
     ("rail.congestion.notification_ns", Nanoseconds),
     ("rail.congestion.gain", Number),
     ("rail.congestion.estimate_ns", Nanoseconds),
@@ -144,6 +144,13 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.congestion.decrease", Number),
     ("rail.congestion.decrease_max", Number),
     ("rail.congestion.window_packets", Count(1 << 16)),
+    ("rail.congestion.round_trip_ns", Nanoseconds),
+    ("rail.congestion.utilization", Number),
+    ("rail.congestion.stages", Count(1000)),
+    ("rail.congestion.additive_bytes", Bytes(1 << 30)),
+    ("rail.congestion.threshold_bytes", Bytes(1 << 30)),
+    ("rail.congestion.limited_packets", Count(1 << 16)),
+    ("rail.congestion.recovery_ns", Nanoseconds),
     ("rail.failure.link", List("numbers of two routers")),
     ("rail.failure.at_ns", Nanoseconds),
     ("rail.failure.until_ns", Nanoseconds),
@@ -239,7 +246,7 @@ mod tests {
         let failure = "[[rail.failure]]\nno_such = 1\n[rail.topology]";
         assert_eq!(accepted("rx200-qdr", "[rail.topology]", failure), known("rail.failure"));
         let mut of_controls = BTreeSet::from(["control".to_owned()]);
-        for control in ["dcqcn", "swift"] {
+        for control in ["dcqcn", "swift", "hpcc", "slingshot"] {
             let with = format!("[rail.congestion]\ncontrol = \"{control}\"\nno_such = 1\n[rail.topology]");
             of_controls.extend(accepted("rx200-qdr", "[rail.topology]", &with));
         }

@@ -8,6 +8,9 @@ use super::noise::Noise;
 use super::software::Software;
 use super::topologies::TopologySpec;
 
+/// Maximum number of routers that write into a packet: the telemetry counts them in four bits.
+pub(crate) const HOPS_MAX: u32 = 15;
+
 /// The choice of the NIC for an operation that names no rail; always a NIC of a rail that connects all nodes that take part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -134,6 +137,10 @@ pub(crate) enum CongestionSpec {
     Dcqcn(DcqcnSpec),
     /// Adjusts the window by delays: Kumar et al., *Swift: Delay is Simple and Effective for Congestion Control in the Datacenter*, SIGCOMM 2020.
     Swift(SwiftSpec),
+    /// Adjusts the window by what routers write into packets: Li et al., *HPCC: High Precision Congestion Control*, SIGCOMM 2019.
+    Hpcc(HpccSpec),
+    /// Limits the flows that fill the queue of a NIC: a model with assumed values of what is published of the interconnect Slingshot.
+    Slingshot(SlingshotSpec),
 }
 
 /// Parameters of DCQCN. The name in the paper is in parentheses.
@@ -191,6 +198,41 @@ pub(crate) struct SwiftSpec {
 impl Default for SwiftSpec {
     fn default() -> Self {
         Self { target_ns: 25e3, range_ns: 50e3, additive_packets: 1.0, decrease: 0.8, decrease_max: 0.5, window_packets: 256 }
+    }
+}
+
+/// Parameters of HPCC. The name in the paper is in parentheses.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HpccSpec {
+    /// Round trip of the largest packet and its answer between the farthest nodes of the idle network (T).
+    pub(crate) round_trip_ns: f64,
+    /// The part of a link's rate that flows use together (η).
+    #[serde(default = "utilization")]
+    pub(crate) utilization: f64,
+    /// Number of consecutive increases by a step, after which the window follows the load (maxStage).
+    #[serde(default = "stages")]
+    pub(crate) stages: u32,
+    /// The step (W_AI).
+    #[serde(default = "additive_bytes")]
+    pub(crate) additive_bytes: u32,
+}
+
+/// Parameters of the law after Slingshot; all assumed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SlingshotSpec {
+    /// Bytes that wait in a router for a NIC above which the sources of packets for it are notified.
+    pub(crate) threshold_bytes: u32,
+    /// Number of packets that a flow may have in flight in any case.
+    pub(crate) limited_packets: u32,
+    /// Time without a notification after which a flow may have one packet more in flight in each round trip.
+    pub(crate) recovery_ns: f64,
+}
+
+impl Default for SlingshotSpec {
+    fn default() -> Self {
+        Self { threshold_bytes: 16 << 10, limited_packets: 1, recovery_ns: 10e3 }
     }
 }
 
@@ -389,10 +431,33 @@ fn receive_bytes() -> u32 {
     1 << 16
 }
 
+fn utilization() -> f64 {
+    0.95
+}
+
+fn stages() -> u32 {
+    5
+}
+
+fn additive_bytes() -> u32 {
+    80
+}
+
+/// Returns the bytes of the telemetry of a packet that passes through up to `hops` routers: two, and eight for each (HPCC, section 4.1).
+pub(crate) fn telemetry_bytes(hops: u32) -> u32 {
+    2 + 8 * hops
+}
+
 impl RailSpec {
     /// The largest packet on the wire.
     pub(crate) fn packet_bytes_max(&self) -> u32 {
-        (self.nic.packet_bytes + self.nic.header_bytes).max(self.nic.control_bytes)
+        let telemetry = if self.has_telemetry() { telemetry_bytes(HOPS_MAX) } else { 0 };
+        (self.nic.packet_bytes + self.nic.header_bytes).max(self.nic.control_bytes) + telemetry
+    }
+
+    /// Whether packets and their answers carry what routers write into them.
+    pub(crate) fn has_telemetry(&self) -> bool {
+        matches!(self.congestion, Some(CongestionSpec::Hpcc(_)))
     }
 
     /// Whether a packet can be lost in the network.

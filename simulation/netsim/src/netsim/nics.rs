@@ -8,7 +8,7 @@ use super::Region;
 use crate::events::random;
 use crate::machine::spec::{RailKind, Spread, TransmitOrder};
 use crate::network::Part;
-use crate::nics::flow::Turn;
+use crate::nics::flow::{Stamp, Turn};
 use crate::nics::flowlet::{self, FLOWLETS};
 use crate::nics::nic::{RailNics, task};
 use crate::nics::transfer::{Line, OperationKind, Phase, Transfer, role};
@@ -108,11 +108,12 @@ impl Region {
                 continue;
             }
             let sequence = transfer.sent;
+            let mut stamp = Stamp::default();
             if let Some(control) = &rail.control {
                 let flow = self.flows.entry((transfer.from, transfer.to)).or_insert_with(|| control.flow());
                 let turn = flow.turn(control, now);
                 if turn == Turn::Now {
-                    flow.sends(control, now, rail.payload(transfer, sequence) + u64::from(rail.header_bytes));
+                    stamp = flow.sends(control, now, rail.payload(transfer, sequence) as u32 + rail.header_bytes);
                 } else {
                     state.sending.pop(&self.transfers);
                     self.hold_back(nic, index, turn);
@@ -141,7 +142,7 @@ impl Region {
             state.buffered += 1;
             let part = Part { transfer: index, sequence, role: role::DATA };
             let packet = self.network.packet(state.rail, state.terminal, header, bytes, part);
-            self.stamp(packet, now);
+            self.stamp(packet, stamp);
             if done > now {
                 self.nics[nic as usize].reading = true;
                 return self.at(nic, done, task::READ, packet);
@@ -194,21 +195,27 @@ impl Region {
 
     /// Sends a control packet from a NIC to another.
     pub(crate) fn control(&mut self, from: u32, to: u32, index: u32, role: u8) {
-        self.control_of(from, to, index, role, 0);
+        let bytes = self.rail(from).control_bytes;
+        let packet = self.control_packet([from, to], index, role, bytes);
+        self.launch(packet);
     }
 
-    /// Sends a control packet; an answer carries the send time of the packet that it answers.
-    pub(crate) fn control_of(&mut self, from: u32, to: u32, index: u32, role: u8, stamp: u64) {
-        let bytes = self.rail(from).control_bytes;
+    /// Answers a packet at its receiver, for congestion control.
+    pub(crate) fn answer(&mut self, packet: u32) {
+        let index = self.network.packets[packet].part.transfer;
+        let Transfer { from, to, .. } = self.transfers[index];
+        let bytes = self.rail(to).control_bytes + self.rail(to).telemetry_bytes;
+        let answer = self.control_packet([to, from], index, role::ANSWER, bytes);
+        self.return_stamp(packet, answer);
+        self.launch(answer);
+    }
+
+    fn control_packet(&mut self, [from, to]: [u32; 2], index: u32, role: u8, bytes: u32) -> u32 {
         let transfer = &mut self.transfers[index];
         transfer.under_way += 1;
         let header = RoutingHeader::new(self.nics[to as usize].terminal, transfer.salt, transfer.via);
         let nic = &self.nics[from as usize];
-        let packet = self.network.packet(nic.rail, nic.terminal, header, bytes, Part { transfer: index, sequence: 0, role });
-        if role == role::ANSWER {
-            self.stamp(packet, stamp);
-        }
-        self.launch(packet);
+        self.network.packet(nic.rail, nic.terminal, header, bytes, Part { transfer: index, sequence: 0, role })
     }
 
     /// Returns the numbers that determine the route of a packet.
@@ -274,10 +281,9 @@ impl Region {
         if role == role::DATA {
             return self.admit(packet);
         }
-        let stamp = self.stamped(packet);
         self.discard(packet);
         if matches!(role, role::CONGESTED | role::ANSWER) {
-            self.told_of_congestion(index, role, stamp);
+            self.told_of_congestion(packet, index, role);
         } else if self.transfers[index].phase != Phase::Ended {
             match role {
                 role::REQUEST => self.requested(index),

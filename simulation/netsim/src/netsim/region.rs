@@ -11,11 +11,11 @@ use crate::events::prefetch::prefetch;
 use crate::events::queue::{Distance, Event, Queue};
 use crate::events::{ENTITIES_MAX, class, random};
 use crate::machine::software::Software;
-use crate::machine::spec::{LinkSpec, NicChoice, RailKind, RailSpec, Spread};
+use crate::machine::spec::{CongestionSpec, LinkSpec, NicChoice, RailKind, RailSpec, Spread};
 use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
-use crate::network::{Fabric, LinkFailure, Marking, Medium, Messages, Network, PacketOutcome, Thresholds};
+use crate::network::{Fabric, LinkFailure, Marking, Medium, Messages, Network, PacketOutcome, QueuedBytes, Signals, Thresholds};
 use crate::nics::domain::{self, Domains};
-use crate::nics::flow::Flow;
+use crate::nics::flow::{Flow, Stamp};
 use crate::nics::flowlet::{FLOWLETS, Flowlet};
 use crate::nics::nic::{Nic, RailNics, task};
 use crate::nics::node::{Node, SharedMemory};
@@ -47,8 +47,8 @@ pub(crate) struct Region {
     pub(crate) flowlets: Vec<Flowlet>,
     /// The congestion control state per pair of source and destination NIC, on rails with congestion control.
     pub(crate) flows: HashMap<(u32, u32), Flow>,
-    /// Send times by packet number, on rails with delay-based congestion control.
-    pub(crate) stamps: Vec<u64>,
+    /// What answers return of packets, by the numbers of packets and of answers, on rails where each packet is answered.
+    pub(crate) stamps: Vec<Stamp>,
     choice: NicChoice,
     copy: Medium,
     /// When each NIC can start the next copy within its node for another node; empty before the first one.
@@ -121,6 +121,14 @@ impl Region {
             return Ok(());
         }
         let topology = Topology::new(spec, nodes)?;
+        if spec.has_telemetry() {
+            self.rails[usize::from(number)].carry_telemetry(topology.steps_max() + 1);
+        }
+        let signals = match &spec.congestion {
+            Some(CongestionSpec::Hpcc(_)) => Some(Signals::Telemetry),
+            Some(CongestionSpec::Slingshot(slingshot)) => Some(Signals::LastHop { threshold: slingshot.threshold_bytes }),
+            _ => None,
+        };
         let router = &spec.router;
         let medium = |link: &LinkSpec| Medium {
             rate: bytes_per_second(link.gb_per_s),
@@ -128,6 +136,7 @@ impl Region {
             loss: random::probability(link.loss),
         };
         let failures = failures(spec, &topology)?;
+        let counts_queues = signals.is_some() || router.ecn.is_some() || topology.adapts().is_some() || topology.chooses_links();
         let fabric = Fabric {
             whole: topology.claims_whole_buffers(),
             pfc: router.pfc.map(|pfc| Thresholds { stop: pfc.xoff_bytes, resume: pfc.xon_bytes }),
@@ -137,6 +146,12 @@ impl Region {
                 max: ecn.max_bytes,
                 probability: random::probability(ecn.probability),
             }),
+            queued: match counts_queues {
+                true => QueuedBytes::Counted,
+                false => QueuedBytes::NotCounted,
+            },
+            signals,
+            first_backlog: 0,
             failures,
             topology,
             terminals,
@@ -470,6 +485,7 @@ impl Region {
                 PacketOutcome::Left { packet, terminal } => self.left(packet, terminal),
                 PacketOutcome::Arrives { packet, tail } => self.arrives(packet, tail),
                 PacketOutcome::Lost(packet) => self.lost(packet),
+                PacketOutcome::Congests(packet) => self.congests(packet),
                 PacketOutcome::Crosses { packet, head, time } => self.cross(packet, head, time),
             }
         }

@@ -62,7 +62,7 @@ impl Region {
             RailKind::Tofu => self.held[nic as usize].push(&mut self.network.packets, packet),
             RailKind::InfinibandRc => {
                 self.network.free(&mut self.queue, packet, now);
-                self.lost_in_flow(index, role::DATA);
+                self.lost_in_flow(packet);
                 self.discard(packet);
                 if self.transfers[index].missing == Missing::Nothing {
                     self.transfers[index].missing = Missing::Reported;
@@ -118,7 +118,7 @@ impl Region {
     /// Handles the loss of a packet.
     pub(crate) fn lost(&mut self, packet: u32) {
         let Part { transfer: index, role, .. } = self.network.packets[packet].part;
-        self.lost_in_flow(index, role);
+        self.lost_in_flow(packet);
         self.discard(packet);
         let transfer = &self.transfers[index];
         if role == role::DATA && transfer.kind == OperationKind::Datagram && !self.rail(transfer.to).acknowledges_datagrams() {

@@ -16,7 +16,8 @@
 //! Likewise, an event at the time that a link becomes free exists only while packets wait in line.
 //!
 //! On a machine with flow control by pauses (`pauses`), pauses also delay a sender. If queues or failed links matter, the first router of a
-//! packet chooses its route (`routes`). A failed link loses the packets that are sent over it.
+//! packet chooses its route (`routes`). A failed link loses the packets that are sent over it. What routers measure for congestion control is in
+//! `telemetry`.
 //!
 //! If the outgoing link is faster than the incoming one, the head waits until the tail can follow without a gap. If it is slower, the buffer
 //! space is freed later by the difference.
@@ -25,20 +26,27 @@ mod border;
 mod pauses;
 mod records;
 mod routes;
+mod telemetry;
 
 use std::collections::VecDeque;
 
 pub(crate) use self::border::{Border, CarriedOperation, CrossingPacket, FreedRoom, Map, Messages};
 use self::pauses::Pause;
 pub(crate) use self::pauses::Thresholds;
-pub(crate) use self::records::{CHANNEL_BYTES, Fabric, LANE_BYTES, LinkFailure, Marking, Medium, Packet, PacketOutcome, Part};
+pub(crate) use self::records::{
+    CHANNEL_BYTES, Fabric, LANE_BYTES, LinkFailure, Marking, Medium, Packet, PacketOutcome, Part, QueuedBytes,
+};
 use self::records::{Channel, Count, Lane, Release, Request};
+use self::telemetry::Backlog;
+pub(crate) use self::telemetry::{Signals, Telemetry};
 use crate::events::pool::{List, NONE, Pool};
 use crate::events::prefetch::prefetch;
 use crate::events::queue::{Distance, Event, Queue};
 use crate::events::random::happens;
 use crate::events::{ENTITIES_MAX, class};
 use crate::machine::spec::Switching;
+use crate::nics::hpcc::HopRecord;
+use crate::nics::transfer::role;
 use crate::topology::{Ring, RoutingHeader};
 
 /// All links and routers of all rails.
@@ -53,6 +61,7 @@ pub(crate) struct Network {
     releases: Pool<Release>,
     /// A record for each lane of rails with flow control by pauses.
     pauses: Vec<Pause>,
+    pub(crate) telemetry: Telemetry,
     pub(crate) outcomes: VecDeque<PacketOutcome>,
     seed: u64,
     pub(crate) drops: u64,
@@ -72,6 +81,7 @@ impl Network {
             packets: Pool::new(),
             releases: Pool::new(),
             pauses: Vec::new(),
+            telemetry: Telemetry::default(),
             outcomes: VecDeque::new(),
             seed,
             drops: 0,
@@ -94,6 +104,11 @@ impl Network {
         fabric.first_pause = self.pauses.len() as u32;
         if fabric.pfc.is_some() {
             self.pauses.resize(self.pauses.len() + lanes - self.lanes.len(), Pause::default());
+        }
+        let backlogs = &mut self.telemetry.backlogs;
+        fabric.first_backlog = backlogs.len() as u32;
+        if fabric.signals.is_some() {
+            backlogs.resize_with(backlogs.len() + channels - self.channels.len(), Backlog::default);
         }
         let medium = self.media.len() as u8;
         self.media.extend([fabric.host, fabric.link]);
@@ -300,13 +315,21 @@ impl Network {
             lanes if fabric.steady => first + self.packets[packet].header.salt % lanes,
             lanes => (first..first + lanes).min_by_key(|&lane| self.eagerness(lane)).unwrap_or(first),
         };
-        if fabric.drops && input != NONE {
+        let drops = fabric.drops;
+        if fabric.signals.is_some() && input != NONE {
+            self.report_congestion(packet, channel, now);
+        }
+        if drops && input != NONE {
             self.collect(lane, now);
             let state = &mut self.lanes[lane as usize];
             if state.room < bytes {
                 self.drops += 1;
-                if self.fabrics[usize::from(rail)].counts_queues() {
+                let fabric = &self.fabrics[usize::from(rail)];
+                if fabric.counts_queues() {
                     self.channels[channel as usize].queued -= bytes;
+                    if let Some(backlog) = self.telemetry.backlog(fabric, channel) {
+                        backlog.leaves(now, bytes);
+                    }
                 }
                 self.outcomes.push_back(PacketOutcome::Lost(packet));
                 return;
@@ -326,6 +349,19 @@ impl Network {
             self.wake_at(queue, channel, at);
         } else if self.line_up(request, ring) {
             self.serve(queue, channel);
+        }
+    }
+
+    /// Reports a packet at its last router if too many bytes wait for its NIC.
+    fn report_congestion(&mut self, packet: u32, channel: u32, now: u64) {
+        let Packet { rail, part, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(rail)];
+        let Some(Signals::LastHop { threshold }) = fabric.signals else { return };
+        if !self.channels[channel as usize].ejects || part.role != role::DATA {
+            return;
+        }
+        if self.telemetry.backlog(fabric, channel).is_some_and(|backlog| backlog.at(now) > threshold.into()) {
+            self.outcomes.push_back(PacketOutcome::Congests(packet));
         }
     }
 
@@ -516,6 +552,13 @@ impl Network {
         }
         if input != NONE && fabric.counts_queues() {
             channel.queued -= bytes;
+            let queue = self.telemetry.backlog(fabric, number).map(|backlog| backlog.leaves(now, bytes));
+            if let Some(queue) =
+                queue.filter(|_| fabric.signals == Some(Signals::Telemetry) && self.packets[packet].part.role == role::DATA)
+            {
+                let [sent, queue] = [channel.bytes, queue].map(|bytes| medium.rate.time(bytes));
+                self.telemetry.path(packet).push(HopRecord { channel: number, time: now, sent, queue });
+            }
         }
         channel.bytes += u64::from(bytes);
         channel.packets += 1;
@@ -642,6 +685,9 @@ impl Network {
         state.channel = fabric.first_channel + next;
         if fabric.counts_queues() {
             self.channels[state.channel as usize].queued += state.bytes;
+            if let Some(backlog) = self.telemetry.backlog(fabric, state.channel) {
+                backlog.comes(state.ready, state.bytes);
+            }
         }
         state.lane = fabric.lane(state.channel, hop.vc);
         (state.lanes, state.ring) = (hop.vcs, hop.ring);
@@ -705,5 +751,6 @@ impl Network {
             lane += vcs;
         }
         assert_eq!(self.releases.used(), 0, "room is left");
+        assert!(self.telemetry.backlogs.iter().all(Backlog::is_empty), "packets wait");
     }
 }

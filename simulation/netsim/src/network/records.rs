@@ -1,6 +1,7 @@
 //! The records of packets, channels and lanes, and the properties of each rail's network.
 
 use super::pauses::Thresholds;
+use super::telemetry::Signals;
 use crate::events::class;
 use crate::events::pool::{Linked, List};
 use crate::events::queue::Event;
@@ -220,11 +221,22 @@ pub(crate) struct Fabric {
     pub(crate) pfc: Option<Thresholds>,
     pub(crate) first_pause: u32,
     pub(crate) marking: Option<Marking>,
+    /// What its routers do for congestion control, and the index of its first backlog.
+    pub(crate) signals: Option<Signals>,
+    pub(crate) first_backlog: u32,
+    pub(crate) queued: QueuedBytes,
     pub(crate) failures: Vec<LinkFailure>,
     pub(crate) host: Medium,
     pub(crate) link: Medium,
     pub(crate) first_channel: u32,
     pub(crate) first_lane: u32,
+}
+
+/// Whether the bytes queued for a link are counted. Counting costs one more access to the link's record per packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QueuedBytes {
+    Counted,
+    NotCounted,
 }
 
 /// A link that fails, one way. Times in picoseconds.
@@ -281,10 +293,9 @@ impl Fabric {
         packet.min(room)
     }
 
-    /// Whether the bytes queued for a link must be counted. Counting costs one more access to the link's record per packet.
     #[inline]
     pub(super) fn counts_queues(&self) -> bool {
-        self.marking.is_some() || self.topology.adapts().is_some() || self.topology.chooses_links()
+        self.queued == QueuedBytes::Counted
     }
 
     /// Whether a link is failed at time `now`.
@@ -318,6 +329,8 @@ pub(crate) enum PacketOutcome {
     Arrives { packet: u32, tail: u64 },
     /// A packet is lost.
     Lost(u32),
+    /// A packet waits for its NIC among too many others.
+    Congests(u32),
     /// A packet leaves for a router of another region. Its head reaches the router at `head`, its tail `time` later.
     Crosses { packet: u32, head: u64, time: u64 },
 }

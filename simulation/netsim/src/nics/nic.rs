@@ -5,7 +5,7 @@ use pelago_base::Duration;
 use crate::events::pool::List;
 use crate::events::rate::Rate;
 use crate::machine::software::{Detection, Software};
-use crate::machine::spec::{NicSpec, RailKind, RailSpec, Spread, TransmitOrder};
+use crate::machine::spec::{NicSpec, RailKind, RailSpec, Spread, TransmitOrder, telemetry_bytes};
 use crate::machine::{bytes_per_second, picoseconds};
 use crate::nics::flow::Control;
 use crate::nics::transfer::Transfer;
@@ -60,6 +60,8 @@ pub(crate) struct RailNics {
     pub(crate) flowlet: u64,
     pub(crate) first_flowlet: usize,
     pub(crate) control: Option<Control>,
+    /// Bytes of the telemetry in data packets, which `header_bytes` contains, and in answers.
+    pub(crate) telemetry_bytes: u32,
     /// The preparation of a transfer before its first packet: up to this many bytes, a fixed time, and a rate.
     pub(crate) stages: Vec<(u64, u64, Rate)>,
     pub(crate) bank: u64,
@@ -98,6 +100,7 @@ impl RailNics {
             flowlet: picoseconds(nic.flowlet_ns),
             first_flowlet,
             control: spec.congestion.as_ref().map(|congestion| Control::new(congestion, spec.host_link().gb_per_s)),
+            telemetry_bytes: 0,
             stages: nic.stages.iter().map(|&(bytes, time, rate)| (bytes, picoseconds(time), bytes_per_second(rate))).collect(),
             bank: picoseconds(bank_ns(nic, software)),
             bank_packets: nic.bank_packets,
@@ -109,6 +112,12 @@ impl RailNics {
             not_ready: picoseconds(spec.reliability.not_ready_ns),
             not_ready_retries: spec.reliability.not_ready_retries,
         }
+    }
+
+    /// Makes packets carry the telemetry of up to `hops` routers.
+    pub(crate) fn carry_telemetry(&mut self, hops: u32) {
+        self.telemetry_bytes = telemetry_bytes(hops);
+        self.header_bytes += self.telemetry_bytes;
     }
 
     /// Whether it connects these nodes.

@@ -72,9 +72,9 @@ pub(crate) mod role {
     pub(crate) const MISSING: u8 = 4;
     /// The report to the sender that there is no receive slot.
     pub(crate) const NOT_READY: u8 = 5;
-    /// The notification of the sender that a packet was marked.
+    /// The notification of the sender that a packet was marked, or waits for its NIC among too many others.
     pub(crate) const CONGESTED: u8 = 6;
-    /// The answer to a packet, on rails with delay-based congestion control.
+    /// The answer to a packet, on rails whose congestion control needs one.
     pub(crate) const ANSWER: u8 = 7;
 }
 

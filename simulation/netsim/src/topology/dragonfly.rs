@@ -77,6 +77,14 @@ impl Dragonfly {
         self.routes != DragonflyRoutes::Minimal && self.groups.count > 2
     }
 
+    pub(crate) fn steps_max(&self) -> u32 {
+        match self.groups.count {
+            1 => 1,
+            _ if self.has_detours() => 5,
+            _ => 3,
+        }
+    }
+
     pub(crate) fn is_global(&self, link: u32) -> bool {
         link % (self.routers - 1 + self.groups.globals) >= self.routers - 1
     }

@@ -70,6 +70,14 @@ impl DragonflyPlus {
         self.routes != DragonflyRoutes::Minimal && self.groups.count > 2
     }
 
+    pub(crate) fn steps_max(&self) -> u32 {
+        match self.groups.count {
+            1 => 2,
+            _ if self.makes_detours() => 6,
+            _ => 3,
+        }
+    }
+
     pub(crate) fn is_global(&self, link: u32) -> bool {
         let place = link % self.links_of_group();
         let of_spines = self.leaves * self.spines;

@@ -21,7 +21,7 @@ mod slim_fly;
 mod tests;
 
 use crate::machine::MachineError;
-use crate::machine::spec::RailSpec;
+use crate::machine::spec::{HOPS_MAX, RailSpec};
 use crate::machine::topologies::{HyperxSpec, MeshSpec, TopologySpec, TorusSpec};
 
 use dragonfly::Dragonfly;
@@ -153,7 +153,23 @@ impl Topology {
                 "rail.router.vcs = {vcs}: this topology needs at least {least} to be free of deadlock: set rail.router.vcs={least}"
             )));
         }
+        if rail.has_telemetry() {
+            topology.check_telemetry(rail)?;
+        }
         Ok(topology)
+    }
+
+    /// Checks that packets of a pair of NICs keep to one route for some time, and that each of its routers can write into them.
+    fn check_telemetry(&self, rail: &RailSpec) -> Result<(), MachineError> {
+        let hops = self.steps_max() + 1;
+        let problem = match hops > HOPS_MAX {
+            true => format!("a route passes through up to {hops} routers, the telemetry has room for {HOPS_MAX}"),
+            false if Self::chooses_by_queues(&rail.topology) => {
+                "compares packets of one route, so that topology.routes must not depend on queues".into()
+            }
+            false => return Ok(()),
+        };
+        Err(MachineError::new(format!("rail.congestion.control = \"hpcc\": {problem}")))
     }
 
     /// Returns a key of the topology and a value with which it would be large enough for `nodes` nodes; `None` if no single value is enough.
@@ -185,6 +201,20 @@ impl Topology {
             Self::Hyperx(hyperx) => hyperx.vcs_min(),
             Self::SlimFly(slim_fly) => slim_fly.vcs_min(),
             Self::Graph(graph) => graph.vcs_min(),
+        }
+    }
+
+    /// Returns a number of links between routers that no route exceeds.
+    pub(crate) fn steps_max(&self) -> u32 {
+        match self {
+            Self::Star => 0,
+            Self::FatTree(tree) => tree.steps_max(),
+            Self::Grid(grid) => grid.steps_max(),
+            Self::Dragonfly(dragonfly) => dragonfly.steps_max(),
+            Self::DragonflyPlus(plus) => plus.steps_max(),
+            Self::Hyperx(hyperx) => hyperx.steps_max(),
+            Self::SlimFly(slim_fly) => slim_fly.steps_max(),
+            Self::Graph(graph) => graph.steps_max(),
         }
     }
 

@@ -76,6 +76,7 @@ fn sound(nodes: u32, vcs: u8, text: &str) -> usize {
     let topology = topology(nodes, vcs, text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let (waits, longest) = walk(&topology, nodes, vcs);
     assert!(!has_cycle(&waits), "{text} with {nodes} nodes can deadlock");
+    assert!(longest <= topology.steps_max() as usize, "{text} with {nodes} nodes: a route of {longest} links");
     longest
 }
 
@@ -287,6 +288,34 @@ fn valiants_routes_over_one_virtual_channel_can_deadlock() {
         .iter()
         .for_each(|(&(link, _), asked)| joined.entry((link, 0)).or_default().extend(asked.iter().map(|lane| (lane.0, 0))));
     assert!(has_cycle(&joined));
+}
+
+/// The bound is the length of the longest route of a full network.
+#[test]
+fn the_bound_of_routes_is_tight() {
+    let tight = |nodes, vcs, text: &str| {
+        let steps = topology(nodes, vcs, text).unwrap().steps_max();
+        assert_eq!(sound(nodes, vcs, text), steps as usize, "{text}");
+    };
+    tight(9, 1, r#"type = "star""#);
+    tight(64, 1, r#"type = "fat-tree", down = [4, 4, 4], up = [4, 4]"#);
+    tight(60, 4, r#"type = "torus", dimensions = [5, 4, 3]"#);
+    tight(20, 1, r#"type = "mesh", dimensions = [5, 4]"#);
+    let dragonfly = r#"type = "dragonfly", nodes_per_router = 2, routers_per_group = 4, global_links_per_router = 2"#;
+    tight(8, 1, dragonfly);
+    tight(72, 2, dragonfly);
+    tight(72, 3, &format!("{dragonfly}, routes = \"valiant\""));
+    let plus = r#"type = "dragonfly-plus", nodes_per_router = 2, leaves_per_group = 3, spines_per_group = 2, global_links_per_spine = 2"#;
+    tight(6, 1, plus);
+    tight(30, 1, plus);
+    tight(30, 2, &format!("{plus}, routes = \"valiant\""));
+    for (vcs, routes) in [(1, "minimal"), (2, "valiant")] {
+        tight(18, vcs, &format!("type = \"hyperx\", dimensions = [3, 2, 3], routes = \"{routes}\""));
+    }
+    for (vcs, routes) in [(2, "minimal"), (4, "valiant")] {
+        tight(18, vcs, &format!("type = \"slim-fly\", q = 3, routes = \"{routes}\""));
+    }
+    tight(7, 1, r#"type = "graph", links = [[0, 1], [0, 2], [1, 3], [1, 4], [2, 5], [2, 6]]"#);
 }
 
 #[test]
