@@ -1,9 +1,9 @@
 //! Adaptive routes, congestion control, pauses, and link failures: each behaves as its source describes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pelago_base::Instant;
-use pelago_netsim::{FailureReason, LinkEnd, Machine, Netsim, NetworkOperation, Notice};
+use pelago_netsim::{FailureReason, LinkEnd, LinkStatistics, Machine, Netsim, NetworkOperation, Notice};
 use pelago_test_support::traffic::{Measured, Rng, machine, measure};
 
 const FLITS: u32 = 8;
@@ -255,8 +255,8 @@ type = "star"
     )
 }
 
-/// All-to-all traffic of sixteen nodes; the first up link of the first router fails after 50 us, and the routers of sources know after 20 us more.
-fn all_to_all(topology: &str, nodes: u32, failure: &str) -> (u64, usize, Netsim) {
+/// All-to-all traffic. Returns the time of its end, the operations that failed, as their sources times `nodes` plus their targets, and the network.
+fn all_to_all(topology: &str, nodes: u32, failure: &str) -> (u64, BTreeSet<u64>, Netsim) {
     let text = format!(
         r#"
 name = "all to all"
@@ -277,21 +277,88 @@ topology = {{ {topology} }}
             netsim.post(from, NetworkOperation::Put { from, to, bytes: 20_000 }, u64::from(from * nodes + to));
         }
     }
-    let (mut effects, mut end, mut failed) = (BTreeMap::<u64, u32>::new(), 0, 0);
+    let (mut effects, mut end, mut done, mut failed) = (BTreeMap::<u64, u32>::new(), 0, 0, BTreeSet::new());
     while let Some(notice) = netsim.next() {
         match notice {
             Notice::Effect { token } => *effects.entry(token).or_default() += 1,
-            Notice::Done { .. } => end = netsim.now().as_picoseconds(),
-            Notice::Failed { reason, .. } => {
+            Notice::Done { .. } => {
+                end = netsim.now().as_picoseconds();
+                done += 1;
+            }
+            Notice::Failed { reason, token } => {
                 assert_eq!(reason, FailureReason::RetriesExhausted);
-                failed += 1;
+                assert!(failed.insert(token), "an operation fails once");
             }
             _ => {}
         }
     }
     assert!(effects.values().all(|&times| times == 1), "each takes effect once");
-    assert!(effects.len() + failed >= (nodes * (nodes - 1)) as usize);
+    assert_eq!(done + failed.len(), (nodes * (nodes - 1)) as usize, "each is done or has failed");
     (end, failed, netsim)
+}
+
+const TREE: &str = "type = \"fat-tree\", down = [4, 4], up = [4]";
+
+/// Returns the number of bytes that a router has sent to other routers.
+fn forwarded(netsim: &mut Netsim, router: u32) -> u64 {
+    let statistics = netsim.statistics();
+    let between = |link: &&LinkStatistics| link.from == LinkEnd::Router(router) && matches!(link.to, LinkEnd::Router(_));
+    statistics.links.iter().filter(between).map(|link| link.bytes).sum()
+}
+
+/// What a failed spine held or was about to receive is lost and sent again; once the leaf routers know, all other spines carry the traffic.
+#[test]
+fn an_all_to_all_outlives_a_failed_spine() {
+    let spine = "failure = [{ router = 4, at_ns = 50000, detection_ns = 20000 }]";
+    for tree in [TREE.to_owned(), format!("{TREE}, routes = \"random\""), format!("{TREE}, routes = \"adaptive\"")] {
+        let (before, failed, mut without) = all_to_all(&tree, 16, "");
+        assert!(failed.is_empty());
+        let (after, failed, mut with) = all_to_all(&tree, 16, spine);
+        let statistics = with.statistics();
+        println!("{tree}: {before} ps without, {after} ps with a failed spine, {} packets lost", statistics.drops);
+        assert!(failed.is_empty(), "{failed:?}");
+        assert!(statistics.drops > 0 && statistics.retries > 0 && after > before);
+        assert!(forwarded(&mut with, 4) < forwarded(&mut without, 4) / 3, "it fails after less than a third of the time");
+        let lost_links: Vec<_> =
+            with.statistics().links.into_iter().filter(|link| link.to == LinkEnd::Router(4)).map(|link| link.bytes).collect();
+        // At 1 GB/s, the leaf routers send until they know, and what waits for the link then.
+        assert!(lost_links.iter().all(|&bytes| bytes < 80_000), "{lost_links:?}");
+    }
+}
+
+/// The nodes of a failed leaf router cannot be reached, and cannot reach each other; all others do not notice.
+#[test]
+fn a_failed_leaf_router_fails_the_operations_of_its_nodes() {
+    let (_, failed, mut netsim) = all_to_all(TREE, 16, "failure = [{ router = 1, at_ns = 50000, detection_ns = 20000 }]");
+    let is_attached = |node: u64| node / 4 == 1;
+    let is_cut_off = |token: &u64| is_attached(token / 16) || is_attached(token % 16);
+    assert!(failed.iter().all(is_cut_off), "{failed:?}");
+    // After 50 us of 300 us, few of the 12 operations from and the 12 to each of the four nodes are over, and few of the 12 between them.
+    assert!(failed.len() > 80 && failed.len() <= 108, "{}", failed.len());
+    let within = failed.iter().filter(|&token| is_attached(token / 16) && is_attached(token % 16)).count();
+    assert!(within > 0, "they share the router");
+    assert!(forwarded(&mut netsim, 1) < 4 * 70_000);
+    // It comes back before the retries are exhausted.
+    let back = "failure = [{ router = 1, at_ns = 50000, until_ns = 200000, detection_ns = 20000 }]";
+    let (_, failed, mut netsim) = all_to_all(TREE, 16, back);
+    assert!(failed.is_empty(), "{failed:?}");
+    assert!(netsim.statistics().drops > 0 && forwarded(&mut netsim, 1) >= 48 * 20_000);
+}
+
+#[test]
+fn a_failure_names_links_or_a_router_of_the_network() {
+    let refusal = |failure: &str| {
+        let machine =
+            Machine::parse(&roce("").replace("[rail.topology]", &format!("[[rail.failure]]\n{failure}\n[rail.topology]")));
+        machine.and_then(|machine| Netsim::new(&machine, 9, 1)).err().unwrap().to_string()
+    };
+    let either = "rail.failure: each needs either link = [router, router] or router = NUMBER";
+    assert_eq!(refusal("at_ns = 5"), either);
+    assert_eq!(refusal("router = 0\nlink = [0, 1]\nat_ns = 5"), either);
+    assert_eq!(
+        refusal("router = 1\nat_ns = 5"),
+        "rail.failure.router = 1: no such router with links; the routers have the numbers 0 to 0"
+    );
 }
 
 /// Packets that are sent over a failed link are lost and sent again, by another route once the first routers know of the failure; if they never do, or
@@ -315,7 +382,7 @@ fn an_all_to_all_outlives_a_failed_link_by_other_routes() {
         ),
     ] {
         let (before, failed, mut netsim) = all_to_all(topology, nodes, "");
-        assert_eq!((failed, netsim.statistics().drops), (0, 0));
+        assert_eq!((failed.len(), netsim.statistics().drops), (0, 0));
         let link_of = |netsim: &mut Netsim| {
             let statistics = netsim.statistics();
             let ends = |end| matches!(end, LinkEnd::Router(0));
@@ -326,17 +393,16 @@ fn an_all_to_all_outlives_a_failed_link_by_other_routes() {
         let (after, failed, mut with) = all_to_all(topology, nodes, &known);
         let statistics = with.statistics();
         println!("{topology}: {before} ps without, {after} ps with a failed link, {} packets lost", statistics.drops);
-        assert_eq!(failed, 0);
+        assert!(failed.is_empty());
         assert!(statistics.drops > 0 && statistics.retries > 0 && after > before, "{statistics:?}");
         assert!(link_of(&mut with) < link_of(&mut netsim), "the link is not used to the end");
     }
-    let tree = "type = \"fat-tree\", down = [4, 4], up = [4]";
-    let (_, failed, _) = all_to_all(tree, 16, &failure("detection_ns = 1e9"));
-    assert!(failed > 0, "nobody knows");
-    let (_, failed, _) = all_to_all(tree, 16, &failure("detection_ns = 1e9, until_ns = 200000"));
-    assert_eq!(failed, 0, "it works again");
+    let (_, failed, _) = all_to_all(TREE, 16, &failure("detection_ns = 1e9"));
+    assert!(!failed.is_empty(), "nobody knows");
+    let (_, failed, _) = all_to_all(TREE, 16, &failure("detection_ns = 1e9, until_ns = 200000"));
+    assert!(failed.is_empty(), "it works again");
     let (_, failed, _) = all_to_all("type = \"mesh\", dimensions = [4, 4]", 16, &known);
-    assert!(failed > 0, "a mesh has one route");
+    assert!(!failed.is_empty(), "a mesh has one route");
     let wrong = format!(
         "{}\n[[rail.failure]]\nlink = [0, 7]\nat_ns = 0",
         roce("").replace("[rail.topology]\ntype = \"star\"", "[rail.topology]\ntype = \"ring\"\n")

@@ -16,7 +16,7 @@ const VCS_MAX: u8 = 16;
 const PACKET_BYTES_MAX: u32 = 1 << 20;
 /// Maximum of any single delay in nanoseconds: one hour.
 const DELAY_NS_MAX: f64 = 3.6e12;
-/// Maximum number of link failures of a rail. On a rail with failures, each packet searches all of them.
+/// Maximum number of failures of a rail. A failure of a router takes 32 bytes for each direction of each of its links.
 const FAILURES_MAX: usize = 64;
 
 impl Machine {
@@ -155,6 +155,10 @@ impl RailSpec {
             return Err(MachineError::value("failure", self.failure.len(), &format!("at most {FAILURES_MAX}")));
         }
         for failure in &self.failure {
+            if failure.link.is_some() == failure.router.is_some() {
+                let reason = "each needs either link = [router, router] or router = NUMBER";
+                return Err(MachineError(format!("failure: {reason}")));
+            }
             delay("failure.at_ns", failure.at_ns)?;
             delay("failure.detection_ns", failure.detection_ns)?;
             let Some(until) = failure.until_ns else { continue };

@@ -133,6 +133,7 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.congestion.decrease_max", Number),
     ("rail.congestion.window_packets", Count(1 << 16)),
     ("rail.failure.link", List("numbers of two routers")),
+    ("rail.failure.router", Count(U32)),
     ("rail.failure.at_ns", Nanoseconds),
     ("rail.failure.until_ns", Nanoseconds),
     ("rail.failure.detection_ns", Nanoseconds),

@@ -100,16 +100,21 @@ pub(crate) struct RailSpec {
     pub(crate) topology: TopologySpec,
     #[serde(default)]
     pub(crate) congestion: Option<CongestionSpec>,
-    /// Links that fail during operation.
+    /// Links and routers that fail during operation.
     #[serde(default)]
     pub(crate) failure: Vec<FailureSpec>,
 }
 
-/// A failure of all links between two routers, in both directions: packets that are sent over them are lost.
+/// A failure of all links between two routers, or of all links of a router, in both directions: packets that are sent over them are lost.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FailureSpec {
-    pub(crate) link: [u32; 2],
+    /// The two routers, if links between routers fail.
+    #[serde(default)]
+    pub(crate) link: Option<[u32; 2]>,
+    /// The router, if a router fails. Its links to NICs fail as well.
+    #[serde(default)]
+    pub(crate) router: Option<u32>,
     pub(crate) at_ns: f64,
     /// When they work again; never if absent.
     #[serde(default)]

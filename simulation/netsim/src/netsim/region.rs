@@ -13,7 +13,7 @@ use crate::events::{ENTITIES_MAX, class, random};
 use crate::machine::software::Software;
 use crate::machine::spec::{LinkSpec, NicChoice, RailKind, RailSpec, Spread};
 use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
-use crate::network::{Fabric, LinkFailure, Marking, Medium, Messages, Network, PacketOutcome, Thresholds};
+use crate::network::{Fabric, Failures, Marking, Medium, Messages, Network, PacketOutcome, Thresholds};
 use crate::nics::flow::Flow;
 use crate::nics::flowlet::{FLOWLETS, Flowlet};
 use crate::nics::nic::{Nic, RailNics, task};
@@ -124,7 +124,7 @@ impl Region {
             cable: picoseconds(link.cable_ns),
             loss: random::probability(link.loss),
         };
-        let failures = failures(spec, &topology)?;
+        let failures = Failures::new(spec, &topology, terminals)?;
         let fabric = Fabric {
             whole: topology.claims_whole_buffers(),
             pfc: router.pfc.map(|pfc| Thresholds { stop: pfc.xoff_bytes, resume: pfc.xon_bytes }),
@@ -598,37 +598,6 @@ struct Beginning {
     /// The key of its event, without the class.
     key: u64,
     transfer: u32,
-}
-
-/// Checks that each failure names a link.
-pub(super) fn check_failures(machine: &Machine, nodes: u32) -> Result<(), MachineError> {
-    machine.check_nodes(nodes)?;
-    let mut failing = machine.rails.iter().filter(|rail| !rail.failure.is_empty());
-    failing.try_for_each(|rail| failures(rail, &Topology::new(rail, nodes)?).map(drop))
-}
-
-/// Returns the failures of links, each direction separately.
-fn failures(spec: &RailSpec, topology: &Topology) -> Result<Vec<LinkFailure>, MachineError> {
-    if spec.failure.is_empty() {
-        return Ok(Vec::new());
-    }
-    let links = topology.links();
-    let mut failures = Vec::new();
-    for failure in &spec.failure {
-        let [a, b] = failure.link;
-        let before = failures.len();
-        let between = (0..).zip(&links).filter(|(_, link)| [(a, b), (b, a)].contains(&(link.from, link.to)) && a != b);
-        failures.extend(between.map(|(link, _)| LinkFailure {
-            link,
-            at: picoseconds(failure.at_ns),
-            until: failure.until_ns.map_or(u64::MAX, picoseconds),
-            detection: picoseconds(failure.detection_ns),
-        }));
-        if failures.len() == before {
-            return Err(MachineError::new(format!("rail.failure.link = [{a}, {b}]: no link connects these routers")));
-        }
-    }
-    Ok(failures)
 }
 
 /// Returns the kind of an operation, its initiator, source and destination nodes, and the number of bytes that it moves.

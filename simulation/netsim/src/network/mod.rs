@@ -22,6 +22,7 @@
 //! space is freed later by the difference.
 
 mod border;
+mod failures;
 mod pauses;
 mod records;
 mod routes;
@@ -29,9 +30,10 @@ mod routes;
 use std::collections::VecDeque;
 
 pub(crate) use self::border::{Border, CarriedOperation, CrossingPacket, FreedRoom, Map, Messages};
+pub(crate) use self::failures::Failures;
 use self::pauses::Pause;
 pub(crate) use self::pauses::Thresholds;
-pub(crate) use self::records::{CHANNEL_BYTES, Fabric, LANE_BYTES, LinkFailure, Marking, Medium, Packet, PacketOutcome, Part};
+pub(crate) use self::records::{CHANNEL_BYTES, Fabric, LANE_BYTES, Marking, Medium, Packet, PacketOutcome, Part};
 use self::records::{Channel, Count, Lane, Release, Request};
 use crate::events::pool::{List, NONE, Pool};
 use crate::events::prefetch::prefetch;
@@ -505,8 +507,7 @@ impl Network {
         }
         channel.waiting -= 1;
         let lost = (medium.loss > 0 && happens(self.seed, u64::from(number), channel.packets, medium.loss))
-            || (!fabric.failures.is_empty()
-                && fabric.fails((number - fabric.first_channel).wrapping_sub(2 * fabric.terminals), now));
+            || (!fabric.failures.is_empty() && fabric.failures.loses(number - fabric.first_channel, now));
         if let Some(marking) = fabric.marking.filter(|_| input != NONE) {
             let probability = marking.probability(channel.queued);
             if happens(!self.seed, u64::from(number), channel.packets, probability) {

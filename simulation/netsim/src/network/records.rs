@@ -1,5 +1,6 @@
 //! The records of packets, channels and lanes, and the properties of each rail's network.
 
+use super::failures::Failures;
 use super::pauses::Thresholds;
 use crate::events::class;
 use crate::events::pool::{Linked, List};
@@ -220,32 +221,11 @@ pub(crate) struct Fabric {
     pub(crate) pfc: Option<Thresholds>,
     pub(crate) first_pause: u32,
     pub(crate) marking: Option<Marking>,
-    pub(crate) failures: Vec<LinkFailure>,
+    pub(crate) failures: Failures,
     pub(crate) host: Medium,
     pub(crate) link: Medium,
     pub(crate) first_channel: u32,
     pub(crate) first_lane: u32,
-}
-
-/// A link that fails, one way. Times in picoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LinkFailure {
-    /// Its number within the topology.
-    pub(crate) link: u32,
-    pub(crate) at: u64,
-    pub(crate) until: u64,
-    /// Time from a change until the first routers of routes know of it.
-    pub(crate) detection: u64,
-}
-
-impl LinkFailure {
-    fn is_now(&self, now: u64) -> bool {
-        (self.at..self.until).contains(&now)
-    }
-
-    pub(super) fn is_known(&self, now: u64) -> bool {
-        now.checked_sub(self.detection).is_some_and(|then| self.is_now(then))
-    }
 }
 
 /// Which packets are marked: none up to `min` bytes in the queue, all from `max` on; between them, the part grows linearly up to `probability`.
@@ -287,14 +267,9 @@ impl Fabric {
         self.marking.is_some() || self.topology.adapts().is_some() || self.topology.chooses_links()
     }
 
-    /// Whether a link is failed at time `now`.
-    pub(super) fn fails(&self, link: u32, now: u64) -> bool {
-        self.failures.iter().any(|failure| failure.link == link && failure.is_now(now))
-    }
-
-    /// Whether the first routers of routes know that a link does not work.
+    /// Whether the first routers of routes know that a link between routers does not work.
     pub(super) fn avoids(&self, link: u32, now: u64) -> bool {
-        self.failures.iter().any(|failure| failure.link == link && failure.is_known(now))
+        !self.failures.is_empty() && self.failures.avoids(2 * self.terminals + link, now)
     }
 
     /// The lane of a virtual channel of a channel.

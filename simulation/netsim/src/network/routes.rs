@@ -33,7 +33,7 @@ impl Network {
         let mut header = self.packets[packet].header;
         let fabric = &self.fabrics[usize::from(rail)];
         let (adapts, has_detours) = (fabric.topology.adapts(), fabric.topology.has_detours());
-        if fabric.topology.chooses_links() && fabric.failures.iter().any(|failure| failure.is_known(now)) {
+        if fabric.topology.chooses_links() && fabric.failures.are_known(now) {
             // No choice at later routers, as not every link up avoids the failed link.
             header.path = Path::Detour;
         }

@@ -207,6 +207,13 @@ impl Topology {
         }
     }
 
+    /// The number of routers, of those with links or with one of `terminals` terminals.
+    pub(crate) fn routers(&self, terminals: u32) -> u32 {
+        let of_terminals = (0..terminals).map(|terminal| self.router(terminal));
+        let linked = self.links().into_iter().flat_map(|link| [link.from, link.to]);
+        linked.chain(of_terminals).max().map_or(0, |last| last + 1)
+    }
+
     /// All links, in the order of their numbers.
     pub(crate) fn links(&self) -> Vec<Link> {
         match self {
