@@ -11,10 +11,21 @@ const WINDOW: (u64, u64) = (5_000, 10_000);
 
 /// Nine groups of four routers, two nodes and two links to other groups each: the shape of figure 5 of Kim et al. (p = h = a/2), smaller.
 fn dragonfly(routes: &str, load: f64, target: impl FnMut(u32, &mut Rng) -> u32) -> Measured {
+    dragonfly_of(routes, 3, load, target, |_| true)
+}
+
+/// As `dragonfly`, with `vcs` virtual channels; only messages from nodes for which `counts` holds are measured.
+fn dragonfly_of(
+    routes: &str,
+    vcs: u8,
+    load: f64,
+    target: impl FnMut(u32, &mut Rng) -> u32,
+    counts: impl Fn(u32) -> bool,
+) -> Measured {
     let topology = format!(
         "type = \"dragonfly\"\nnodes_per_router = 2\nrouters_per_group = 4\nglobal_links_per_router = 2\nroutes = \"{routes}\""
     );
-    measure(&machine(&topology, 2, 3, 64, FLITS), 72, load, FLITS, WINDOW, target, |_| true)
+    measure(&machine(&topology, 2, vcs, 64, FLITS), 72, load, FLITS, WINDOW, target, counts)
 }
 
 fn uniform(_: u32, random: &mut Rng) -> u32 {
@@ -49,6 +60,36 @@ fn adaptive_routes_are_like_the_better_of_both() {
     let [minimal, local, valiant] = ["minimal", "ugal-l", "valiant"].map(|routes| even(routes, 0.1).latency);
     println!("uniform, load 0.1: latency of minimal {minimal:.1}, ugal-l {local:.1}, valiant {valiant:.1} cycles");
     assert!(local < 1.05 * minimal && valiant > 1.3 * minimal);
+}
+
+/// Jiang, Kim, Dally: *Indirect Adaptive Routing on Large Scale Interconnection Networks*, ISCA 2009: by its own queues alone, a router learns late
+/// that a link of another router to the next group is congested; with progressive routes, the router of that link sends the packets on another way.
+/// In this pattern, the nodes of that router send within their router, so that no router with traffic to the next group sees the queue.
+#[test]
+fn progressive_routes_see_a_queue_of_the_second_router() {
+    let exit = |group: u32| {
+        // A dragonfly's first link from a group to each other group has the number of that group among the others; two begin at each router.
+        let next = (group + 1) % 9;
+        group * 4 + (next - u32::from(next > group)) / 2
+    };
+    let sends = move |node: u32| node / 2 != exit(node / 8);
+    let of = |routes: &str, load| {
+        let target = move |node, random: &mut Rng| if sends(node) { to_the_next_group(node, random) } else { node ^ 1 };
+        dragonfly_of(routes, 4, load, target, sends)
+    };
+    let [local, progressive, global] = ["ugal-l", "progressive", "ugal-g"].map(|routes| of(routes, 0.3).latency);
+    println!("load 0.3: latency of ugal-l {local:.1}, progressive {progressive:.1}, ugal-g {global:.1} cycles");
+    assert!(local > 1.5 * global && progressive < 1.1 * global);
+    let [minimal, valiant, local, progressive, global] =
+        ["minimal", "valiant", "ugal-l", "progressive", "ugal-g"].map(|routes| of(routes, 0.5).throughput);
+    println!(
+        "offered 0.5: minimal {minimal:.3}, valiant {valiant:.3}, ugal-l {local:.3}, progressive {progressive:.3}, ugal-g {global:.3}"
+    );
+    // A virtual channel is idle for one cycle after the eight cycles of a packet.
+    assert!(minimal < 1.0 / 6.0 && minimal > 0.97 * 8.0 / 9.0 / 6.0, "a sixth of a link for each of six nodes: {minimal}");
+    assert!(local < 0.8 * global && progressive > 0.97 * global && progressive > 0.97 * valiant);
+    let [minimal, progressive] = ["minimal", "progressive"].map(|routes| dragonfly_of(routes, 4, 0.55, uniform, |_| true));
+    assert!(progressive.throughput > 0.97 * minimal.throughput, "uniform traffic stays on minimal routes");
 }
 
 /// Routes by the shortest queue, or a separate route for each packet, avoid random collisions of the routes of a permutation.

@@ -155,7 +155,10 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ),
     ("rail.topology.down", List("numbers")),
     ("rail.topology.up", List("numbers")),
-    ("rail.topology.routes", Word(&["destination", "random", "adaptive", "minimal", "valiant", "ugal-l", "ugal-g"])),
+    (
+        "rail.topology.routes",
+        Word(&["destination", "random", "adaptive", "minimal", "valiant", "ugal-l", "ugal-g", "progressive"]),
+    ),
     ("rail.topology.dimensions", List("numbers")),
     ("rail.topology.rings", List("true or false")),
     ("rail.topology.nodes_per_router", Count(U32)),

@@ -16,7 +16,7 @@
 //! Likewise, an event at the time that a link becomes free exists only while packets wait in line.
 //!
 //! On a machine with flow control by pauses (`pauses`), pauses also delay a sender. If queues or failed links matter, the first router of a
-//! packet chooses its route (`routes`). A failed link loses the packets that are sent over it.
+//! packet chooses its route (`routes`); with progressive routes, a later router may change it. A failed link loses the packets that are sent over it.
 //!
 //! If the outgoing link is faster than the incoming one, the head waits until the tail can follow without a gap. If it is slower, the buffer
 //! space is freed later by the difference.
@@ -619,8 +619,12 @@ impl Network {
     fn arrive(&mut self, queue: &mut Queue, packet: u32, router: u32, head: u64, time: u64) {
         let Packet { rail, port, .. } = self.packets[packet];
         let fabric = &self.fabrics[usize::from(rail)];
-        if fabric.chooses_routes() && port - fabric.first_channel < fabric.terminals {
-            self.choose_route(queue.now(), packet, router);
+        if fabric.chooses_routes() {
+            if port - fabric.first_channel < fabric.terminals {
+                self.choose_route(queue.now(), packet, router);
+            } else {
+                self.revise_route(queue.now(), packet, router);
+            }
         }
         let state = &mut self.packets[packet];
         let fabric = &self.fabrics[usize::from(rail)];

@@ -42,10 +42,9 @@ impl Network {
             Some(queues) => {
                 let [usual, detour] = [Path::Usual, Path::Detour]
                     .map(|path| self.route(rail, router, RoutingHeader { path, ..header }, queues, now));
-                let mut cost = |route: &Route| route.links * route.queue.map_or(0, |queue| self.load(queue, now));
-                let (cost, other) = (cost(&usual), cost(&detour));
-                header.path = if cost > other { Path::Detour } else { Path::Usual };
-                if cost > other { detour } else { usual }
+                let is_longer = self.cost(&usual, now) > self.cost(&detour, now);
+                header.path = if is_longer { Path::Detour } else { Path::Usual };
+                if is_longer { detour } else { usual }
             }
         };
         let mut tries = 0;
@@ -56,6 +55,22 @@ impl Network {
             tries += 1;
         }
         self.packets[packet].header = header;
+    }
+
+    /// Chooses once more at a later router, if the topology permits a detour that begins there.
+    pub(super) fn revise_route(&mut self, now: u64, packet: u32, router: u32) {
+        let (rail, header) = (self.packets[packet].rail, self.packets[packet].header);
+        let Some(path) = self.fabrics[usize::from(rail)].topology.late_detour(router, &header) else { return };
+        let [usual, detour] =
+            [header.path, path].map(|path| self.route(rail, router, RoutingHeader { path, ..header }, Queues::Local, now));
+        if !detour.is_broken && (usual.is_broken || self.cost(&usual, now) > self.cost(&detour, now)) {
+            self.packets[packet].header.path = path;
+        }
+    }
+
+    /// Returns the queue before a route times the number of its links.
+    fn cost(&mut self, route: &Route, now: u64) -> u64 {
+        route.links * route.queue.map_or(0, |queue| self.load(queue, now))
     }
 
     /// Follows the route that a header describes.

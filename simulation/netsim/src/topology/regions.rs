@@ -130,6 +130,7 @@ mod tests {
             (r#"type = "slim-fly", q = 3"#, false),
             (PLUS, false),
             (&format!(r#"{PLUS}, routes = "ugal-g""#), true),
+            (&format!(r#"{PLUS}, routes = "progressive""#), true),
             (r#"type = "slim-fly", q = 3, routes = "ugal-l""#, true),
         ] {
             let machine = rail(4, text).unwrap();
