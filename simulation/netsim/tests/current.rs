@@ -298,12 +298,17 @@ type = "star"
 
 /// All-to-all traffic. Returns the time of its end, the operations that failed, as their sources times `nodes` plus their targets, and the network.
 fn all_to_all(topology: &str, nodes: u32, failure: &str) -> (u64, BTreeSet<u64>, Netsim) {
+    all_to_all_by("operation", topology, nodes, failure)
+}
+
+/// As `all_to_all`, with packets spread as `spread` says.
+fn all_to_all_by(spread: &str, topology: &str, nodes: u32, failure: &str) -> (u64, BTreeSet<u64>, Netsim) {
     let text = format!(
         r#"
 name = "all to all"
 [[rail]]
 kind = "infiniband-rc"
-nic = {{ overhead_ns = 100, read_gb_per_s = inf, write_gb_per_s = inf, packet_bytes = 1000, header_bytes = 0, control_bytes = 10 }}
+nic = {{ overhead_ns = 100, read_gb_per_s = inf, write_gb_per_s = inf, packet_bytes = 1000, header_bytes = 0, control_bytes = 10, spread = "{spread}" }}
 reliability = {{ timeout_ns = 100000, retries = 5 }}
 link = {{ gb_per_s = 1, cable_ns = 10 }}
 router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 10, buffer_bytes = 8000, vcs = 3 }}
@@ -384,6 +389,52 @@ fn a_failed_leaf_router_fails_the_operations_of_its_nodes() {
     let (_, failed, mut netsim) = all_to_all(TREE, 16, back);
     assert!(failed.is_empty(), "{failed:?}");
     assert!(netsim.statistics().drops > 0 && forwarded(&mut netsim, 1) >= 48 * 20_000);
+}
+
+/// Two planes, each a tree of four leaf routers and one spine: those of the second plane have the numbers 5 to 9. If its spine fails, or a leaf
+/// router, the NICs send over the other plane.
+#[test]
+fn an_all_to_all_outlives_a_failed_plane() {
+    let tree = "type = \"fat-tree\", down = [4, 4], up = [1]";
+    for spread in ["operation", "pair", "flowlet", "packet"] {
+        let of = |failure: &str| all_to_all_by(spread, tree, 16, &format!("planes = 2\n{failure}"));
+        let (before, failed, mut without) = of("");
+        assert!(failed.is_empty());
+        for router in [9, 6] {
+            let failure = format!("failure = [{{ router = {router}, at_ns = 50000, detection_ns = 20000 }}]");
+            let (after, failed, mut with) = of(&failure);
+            let statistics = with.statistics();
+            println!("{spread}: {before} ps without, {after} ps with failed router {router}, {} packets lost", statistics.drops);
+            assert!(failed.is_empty(), "{failed:?}");
+            assert!(statistics.drops > 0 && after > before);
+            assert!(forwarded(&mut with, router) < forwarded(&mut without, router) / 2, "it is not used to the end");
+        }
+        // A node whose leaf routers fail in both planes cannot be reached.
+        let (_, failed, _) = of("failure = [{ router = 1, at_ns = 50000 }, { router = 6, at_ns = 50000 }]");
+        assert!(!failed.is_empty());
+        // If no router or NIC knows, operations fail, too.
+        let (_, failed, _) = of("failure = [{ router = 9, at_ns = 50000, detection_ns = 1e9 }]");
+        assert!(!failed.is_empty());
+    }
+    let refusal = |failure: &str| {
+        let rail = format!("[[rail]]\nplanes = 2\nfailure = [{{ {failure}, at_ns = 5 }}]");
+        Netsim::new(&Machine::parse(&roce("").replace("[[rail]]", &rail)).unwrap(), 9, 1).err().unwrap().to_string()
+    };
+    let numbers = "no such router with links; the routers have the numbers 0 to 1";
+    assert_eq!(refusal("router = 2"), format!("rail.failure.router = 2: {numbers}"));
+    assert_eq!(refusal("link = [0, 1]"), "rail.failure.link = [0, 1]: no link connects these routers");
+}
+
+/// Zhao et al., *Insights into DeepSeek-V3*, ISCA 2025, section 5.1: a NIC with several ports must accept the packets of an operation out of order.
+#[test]
+fn packets_that_overtake_each_other_in_other_planes_are_not_sent_again() {
+    let lossy = "planes = 4\nfailure = [{ router = 4, at_ns = 1e9 }]";
+    let (end, failed, mut netsim) = all_to_all_by("packet", TREE, 16, lossy);
+    let statistics = netsim.statistics();
+    let (lossless, ..) = all_to_all_by("packet", TREE, 16, "planes = 4");
+    println!("four planes: {lossless} ps without losses, {end} ps where some are possible, {} retries", statistics.retries);
+    assert!(failed.is_empty());
+    assert_eq!((statistics.drops, statistics.retries), (0, 0));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use super::spec::{CongestionSpec, DcqcnSpec, LinkSpec, RailKind, RailSpec, Share
 use super::times::{SIZES_MAX, Times};
 use super::{Machine, MachineError};
 
-/// Maximum number of NICs per node, over all rails.
-const NICS_MAX: u32 = 64;
+/// Maximum number of ports of NICs per node, over all rails; a NIC has a port for each plane.
+const PORTS_MAX: u32 = 64;
 /// Maximum number of cores of a node.
 const CORES_MAX: u32 = 1 << 16;
 /// Maximum number of virtual channels per link.
@@ -44,9 +44,18 @@ impl Machine {
             ));
         }
         let nics = self.rails.iter().try_fold(0u32, |sum, rail| sum.checked_add(rail.count));
-        if self.rails.iter().any(|rail| rail.count == 0) || nics.is_none_or(|nics| nics > NICS_MAX) {
+        if self.rails.iter().any(|rail| rail.count == 0) || nics.is_none_or(|nics| nics > PORTS_MAX) {
             let counts: Vec<u32> = self.rails.iter().map(|rail| rail.count).collect();
-            return Err(MachineError(format!("rail.count = {counts:?}: each must be at least 1, their sum at most {NICS_MAX}")));
+            return Err(MachineError(format!("rail.count = {counts:?}: each must be at least 1, their sum at most {PORTS_MAX}")));
+        }
+        let ports = |sum: u32, rail: &RailSpec| sum.checked_add(rail.count.checked_mul(rail.planes)?);
+        if self.rails.iter().any(|rail| rail.planes == 0)
+            || self.rails.iter().try_fold(0, ports).is_none_or(|sum| sum > PORTS_MAX)
+        {
+            let planes: Vec<u32> = self.rails.iter().map(|rail| rail.planes).collect();
+            return Err(MachineError(format!(
+                "rail.planes = {planes:?}: each must be at least 1, the sum of rail.count times rail.planes at most {PORTS_MAX}"
+            )));
         }
         if !self.rails.is_empty() && self.rails.iter().all(|rail| rail.group.is_some()) {
             return Err(MachineError("rail.group: one rail at least must lead to all nodes, so have no group".into()));

@@ -73,6 +73,7 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.name", Text),
     ("rail.group", Count(U32)),
     ("rail.count", Count(U32)),
+    ("rail.planes", Count(U32)),
     ("rail.kind", Word(&["infiniband-rc", "infiniband-ud", "tofu", "ethernet"])),
     ("rail.operation_bytes_max", Bytes(i64::MAX as u64)),
     ("rail.nic.overhead_ns", Nanoseconds),

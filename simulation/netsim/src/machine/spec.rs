@@ -83,6 +83,9 @@ pub(crate) struct RailSpec {
     /// Number of NICs of each node on this network.
     #[serde(default = "one")]
     pub(crate) count: u32,
+    /// Number of planes: equal networks without links between them, each with a port of every NIC.
+    #[serde(default = "one")]
+    pub(crate) planes: u32,
     pub(crate) kind: RailKind,
     /// The largest operation for this rail, if `choice = "size"`.
     #[serde(default)]
@@ -396,6 +399,11 @@ impl RailSpec {
     /// Whether a packet can be lost in the network.
     pub(crate) fn lossy(&self) -> bool {
         self.kind == RailKind::Ethernet || self.link.loss > 0.0 || self.host_link().loss > 0.0 || !self.failure.is_empty()
+    }
+
+    /// The number of planes over which one operation is spread.
+    pub(crate) fn planes_of_operation(&self) -> u32 {
+        if self.nic.spread == Spread::Packet { self.planes } else { 1 }
     }
 
     pub(crate) fn host_link(&self) -> &LinkSpec {

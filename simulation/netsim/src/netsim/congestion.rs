@@ -25,7 +25,8 @@ impl Region {
 
     /// Records the send time of a packet, if the rail measures delays by answers.
     pub(crate) fn stamp(&mut self, packet: u32, time: u64) {
-        let rail = usize::from(self.network.packets[packet].rail());
+        let network = usize::from(self.network.packets[packet].network());
+        let rail = usize::from(self.network.fabrics[network].rail);
         if self.rails[rail].control.is_some_and(|control| control.answers()) {
             let index = packet as usize;
             if self.stamps.len() <= index {

@@ -5,6 +5,7 @@
 //! | this file | the interface |
 //! | `region` | posting operations, the dispatch of events, intra-node operations |
 //! | `nics` | NICs: reading, sending, receiving and writing packets |
+//! | `ports` | NICs with several ports: the plane of each packet |
 //! | `reliability` | lost packets, and receivers that are not ready |
 //! | `congestion` | the congestion control of NICs |
 //! | `division`, `crossing` | machines divided among threads; packets that cross the border of a region |
@@ -13,6 +14,7 @@ mod congestion;
 mod crossing;
 mod division;
 mod nics;
+mod ports;
 mod region;
 mod reliability;
 

@@ -2,9 +2,11 @@
 //!
 //! A failed router is a failure of all its links: packets on the way to it, and those in its buffers, are lost when it should send them on.
 
+use std::iter::repeat_n;
+
 use crate::machine::spec::{FailureSpec, RailSpec};
 use crate::machine::{Machine, MachineError, picoseconds};
-use crate::topology::Topology;
+use crate::topology::{Link, Topology};
 
 /// The failures of a network's channels, in order of channels.
 #[derive(Clone, Debug, Default)]
@@ -32,40 +34,47 @@ impl Failure {
 }
 
 impl Failures {
-    /// Returns the failures of a rail's network of `terminals` terminals.
+    /// Returns the failures of each plane of a rail whose networks have `terminals` terminals.
     ///
     /// # Errors
     ///
-    /// A failure names links or a router that the network does not have.
-    pub(crate) fn new(spec: &RailSpec, topology: &Topology, terminals: u32) -> Result<Self, MachineError> {
+    /// A failure names links or a router that the rail does not have.
+    pub(crate) fn new(spec: &RailSpec, topology: &Topology, terminals: u32) -> Result<Vec<Self>, MachineError> {
+        let mut planes: Vec<Self> = repeat_n(Self::default(), spec.planes as usize).collect();
         if spec.failure.is_empty() {
-            return Ok(Self::default());
+            return Ok(planes);
         }
-        let links = topology.links();
-        let mut failures = Vec::new();
+        let (links, routers) = (topology.links(), topology.routers(terminals).max(1));
         for failure in &spec.failure {
-            let before = failures.len();
             let of_channel = |channel| Failure {
                 channel,
                 at: picoseconds(failure.at_ns),
                 until: failure.until_ns.map_or(u64::MAX, picoseconds),
                 detection: picoseconds(failure.detection_ns),
             };
-            let between = |from: u32, to: u32| match (failure.link, failure.router) {
-                (Some(ends), _) => ends == [from, to] || ends == [to, from],
-                (None, router) => [from, to].map(Some).contains(&router),
+            // The routers of a plane have consecutive numbers.
+            let (plane, ends) = match (failure.link, failure.router) {
+                (Some([a, b]), _) if a / routers == b / routers => (a / routers, [a, b].map(|end| Some(end % routers))),
+                (None, Some(router)) => (router / routers, [Some(router % routers), None]),
+                _ => return Err(missing(failure, spec.planes * routers)),
+            };
+            let failing = |link: &Link| match ends {
+                [Some(a), Some(b)] => [[a, b], [b, a]].contains(&[link.from, link.to]),
+                _ => ends[..1].contains(&Some(link.from)) || ends[..1].contains(&Some(link.to)),
             };
             // The channels of NICs in either direction come before those of links between routers.
-            let attached = (0..terminals).filter(|&terminal| failure.router == Some(topology.router(terminal)));
-            failures.extend(attached.flat_map(|terminal| [terminal, terminals + terminal]).map(of_channel));
-            let linked = (2 * terminals..).zip(&links).filter(|(_, link)| link.from != link.to && between(link.from, link.to));
-            failures.extend(linked.map(|(channel, _)| of_channel(channel)));
-            if failures.len() == before {
-                return Err(missing(failure, topology.routers(terminals)));
+            let attached = (0..terminals).filter(|&terminal| ends == [Some(topology.router(terminal)), None]);
+            let linked = (2 * terminals..).zip(&links).filter(|(_, link)| link.from != link.to && failing(link));
+            let channels =
+                attached.flat_map(|terminal| [terminal, terminals + terminal]).chain(linked.map(|(channel, _)| channel));
+            let channels: Vec<_> = channels.map(of_channel).collect();
+            match planes.get_mut(plane as usize) {
+                Some(failures) if !channels.is_empty() => failures.0.extend(channels),
+                _ => return Err(missing(failure, spec.planes * routers)),
             }
         }
-        failures.sort_by_key(|failure| failure.channel);
-        Ok(Self(failures))
+        planes.iter_mut().for_each(|Self(failures)| failures.sort_by_key(|failure| failure.channel));
+        Ok(planes)
     }
 
     /// Checks that each failure of a machine of `nodes` nodes names links or a router that it has.

@@ -43,7 +43,7 @@ use crate::events::{ENTITIES_MAX, class};
 use crate::machine::spec::Switching;
 use crate::topology::{Ring, RoutingHeader};
 
-/// All links and routers of all rails.
+/// All links and routers of all rails. Each plane of a rail has a number as a network of its own.
 pub(crate) struct Network {
     pub(crate) fabrics: Vec<Fabric>,
     channels: Vec<Channel>,
@@ -82,9 +82,9 @@ impl Network {
         }
     }
 
-    /// Adds a rail; returns whether there is room for its channels.
+    /// Adds a network; returns whether there is room for its channels.
     pub(crate) fn add(&mut self, mut fabric: Fabric) -> bool {
-        let rail = self.fabrics.len() as u8;
+        let network = self.fabrics.len() as u8;
         let links = fabric.topology.links();
         let channels = self.channels.len() + 2 * fabric.terminals as usize + links.len();
         let lanes = self.lanes.len() + (channels - self.channels.len()) * usize::from(fabric.vcs);
@@ -103,19 +103,19 @@ impl Network {
         self.lanes.reserve_exact(lanes - self.lanes.len());
         let room = if fabric.drops { fabric.buffer } else { fabric.receive };
         for terminal in 0..fabric.terminals {
-            self.push(&fabric, rail, medium, fabric.topology.router(terminal), false, fabric.buffer);
+            self.push(&fabric, network, medium, fabric.topology.router(terminal), false, fabric.buffer);
         }
         for terminal in 0..fabric.terminals {
-            self.push(&fabric, rail, medium, terminal, true, room);
+            self.push(&fabric, network, medium, terminal, true, room);
         }
         for link in links {
-            self.push(&fabric, rail, medium + 1, link.to, false, fabric.buffer);
+            self.push(&fabric, network, medium + 1, link.to, false, fabric.buffer);
         }
         self.fabrics.push(fabric);
         true
     }
 
-    fn push(&mut self, fabric: &Fabric, rail: u8, medium: u8, to: u32, ejects: bool, room: u32) {
+    fn push(&mut self, fabric: &Fabric, network: u8, medium: u8, to: u32, ejects: bool, room: u32) {
         self.channels.push(Channel {
             free: 0,
             wake: u64::MAX,
@@ -128,7 +128,7 @@ impl Network {
             lane: self.lanes.len() as u32,
             lines: 0,
             medium,
-            rail,
+            network,
             ejects,
         });
         self.ports.push(0);
@@ -156,8 +156,8 @@ impl Network {
     }
 
     /// Makes a packet of `bytes` that will leave from a terminal.
-    pub(crate) fn packet(&mut self, rail: u8, terminal: u32, header: RoutingHeader, bytes: u32, part: Part) -> u32 {
-        let fabric = &self.fabrics[usize::from(rail)];
+    pub(crate) fn packet(&mut self, network: u8, terminal: u32, header: RoutingHeader, bytes: u32, part: Part) -> u32 {
+        let fabric = &self.fabrics[usize::from(network)];
         let channel = fabric.first_channel + terminal;
         self.packets.insert(Packet {
             ready: 0,
@@ -171,15 +171,22 @@ impl Network {
             lane: fabric.lane(channel, 0),
             lanes: fabric.vcs,
             ring: Ring::None,
-            rail,
+            network,
             marked: false,
         })
     }
 
-    /// Returns the source terminal of a packet that has not gone beyond the link of its NIC.
+    /// Returns the source NIC of a packet that has not gone beyond the link of its NIC.
     #[inline]
-    pub(crate) fn terminal(&self, packet: &Packet) -> u32 {
-        packet.channel - self.fabrics[usize::from(packet.rail)].first_channel
+    pub(crate) fn source(&self, packet: &Packet) -> u32 {
+        let fabric = &self.fabrics[usize::from(packet.network)];
+        fabric.first_nic + packet.channel - fabric.first_channel
+    }
+
+    /// Returns the destination NIC of a packet.
+    #[inline]
+    pub(crate) fn destination(&self, packet: &Packet) -> u32 {
+        self.fabrics[usize::from(packet.network)].first_nic + packet.terminal()
     }
 
     /// The head of a packet has passed the stages before the switch.
@@ -255,8 +262,8 @@ impl Network {
 
     /// Frees the buffer space of a packet that leaves its destination NIC at time `at`.
     pub(crate) fn free(&mut self, queue: &mut Queue, packet: u32, at: u64) {
-        let Packet { input, port, bytes, rail, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { input, port, bytes, network, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         if !fabric.drops {
             let (back, claim) = (at + fabric.credit + fabric.host.cable, fabric.claim(bytes));
             self.release(queue, port, input, back, claim);
@@ -295,8 +302,8 @@ impl Network {
     /// Sends a packet over one of the lanes it may take, or puts it in line for one.
     fn ask(&mut self, queue: &mut Queue, Request { packet, input, channel, lane: first }: Request) {
         let now = queue.now();
-        let Packet { lanes, bytes, ring, rail, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { lanes, bytes, ring, network, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         let lane = match u32::from(lanes) {
             1 => first,
             lanes if fabric.steady => first + self.packets[packet].header.salt % lanes,
@@ -307,7 +314,7 @@ impl Network {
             let state = &mut self.lanes[lane as usize];
             if state.room < bytes {
                 self.drops += 1;
-                if self.fabrics[usize::from(rail)].counts_queues() {
+                if self.fabrics[usize::from(network)].counts_queues() {
                     self.channels[channel as usize].queued -= bytes;
                 }
                 self.outcomes.push_back(PacketOutcome::Lost(packet));
@@ -411,8 +418,8 @@ impl Network {
     /// Returns when a packet that is first in line may be sent.
     #[inline]
     fn possible(&mut self, Request { packet, channel, lane, .. }: Request, now: u64) -> u64 {
-        let Packet { port, bytes, ring, rail, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { port, bytes, ring, network, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         let state = &self.lanes[lane as usize];
         let mut at = now.max(self.channels[channel as usize].free).max(state.free);
         if !fabric.drops {
@@ -436,7 +443,7 @@ impl Network {
         if self.pauses.is_empty() {
             return None;
         }
-        let fabric = &self.fabrics[usize::from(self.channels[channel as usize].rail)];
+        let fabric = &self.fabrics[usize::from(self.channels[channel as usize].network)];
         fabric.pfc.map(|_| (fabric.first_pause + lane - fabric.first_lane) as usize)
     }
 
@@ -444,7 +451,7 @@ impl Network {
     /// serves the channel.
     fn unpaused_at(&mut self, channel: u32, lane: u32, now: u64) -> u64 {
         let Some(pause) = self.pause(channel, lane) else { return now };
-        let thresholds = self.fabrics[usize::from(self.channels[channel as usize].rail)].pfc;
+        let thresholds = self.fabrics[usize::from(self.channels[channel as usize].network)].pfc;
         let ends = thresholds.and_then(|thresholds| self.pauses[pause].ends(now, thresholds));
         ends.unwrap_or_else(|| {
             self.lanes[lane as usize].starved = true;
@@ -495,7 +502,7 @@ impl Network {
         let bytes = self.packets[packet].bytes;
         let state = &mut self.lanes[lane as usize];
         let channel = &mut self.channels[number as usize];
-        let fabric = &self.fabrics[usize::from(channel.rail)];
+        let fabric = &self.fabrics[usize::from(channel.network)];
         let medium = &self.media[usize::from(channel.medium)];
         let time = medium.rate.time(u64::from(bytes));
         let mut head = now + medium.cable;
@@ -576,12 +583,15 @@ impl Network {
         self.release(queue, channel, lane, at, bytes);
     }
 
-    /// Returns the regions of all parts, by the regions of the routers of each rail. A NIC belongs to the region of its router.
-    pub(crate) fn map(&self, rail_routers: &[Vec<u8>]) -> Map {
+    /// Returns the regions of all parts, by the regions of the routers of each network. A NIC belongs to the region of its router, which
+    /// is the same in all planes of a rail.
+    pub(crate) fn map(&self, network_routers: &[Vec<u8>]) -> Map {
         let (mut channels, mut nics) = (Vec::with_capacity(self.channels.len()), Vec::new());
-        for (fabric, routers) in self.fabrics.iter().zip(rail_routers) {
+        for (fabric, routers) in self.fabrics.iter().zip(network_routers) {
             let of_terminals = (0..fabric.terminals).map(|terminal| routers[fabric.topology.router(terminal) as usize]);
-            nics.extend(of_terminals.clone());
+            if nics.len() == fabric.first_nic as usize {
+                nics.extend(of_terminals.clone());
+            }
             // In both directions.
             channels.extend(of_terminals.clone().chain(of_terminals).map(|region| [region; 2]));
             channels
@@ -593,8 +603,8 @@ impl Network {
     /// Starts the departure of a packet from its buffer, which takes `time`.
     fn leave(&mut self, queue: &mut Queue, Request { packet, input, .. }: Request, time: u64) {
         let now = queue.now();
-        let Packet { port, bytes, rail, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { port, bytes, network, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         self.ports[port as usize] = now + time;
         let medium = if port - fabric.first_channel < fabric.terminals { &fabric.host } else { &fabric.link };
         let slower = time.saturating_sub(medium.rate.time(u64::from(bytes)));
@@ -617,8 +627,8 @@ impl Network {
 
     /// Handles the arrival of a packet at a router: its head at `head`, its tail `time` later.
     fn arrive(&mut self, queue: &mut Queue, packet: u32, router: u32, head: u64, time: u64) {
-        let Packet { rail, port, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { network, port, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         if fabric.chooses_routes() {
             if port - fabric.first_channel < fabric.terminals {
                 self.choose_route(queue.now(), packet, router);
@@ -627,14 +637,14 @@ impl Network {
             }
         }
         let state = &mut self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let fabric = &self.fabrics[usize::from(network)];
         let choices = fabric.topology.choices(router, &state.header);
         let mut hop = fabric.topology.route(router, &mut state.header, fabric.vcs);
         if let (Some((first, count)), Some(link)) = (choices, hop.link) {
-            hop.link = Some(self.shortest(rail, link, first, count, queue.now()));
+            hop.link = Some(self.shortest(network, link, first, count, queue.now()));
         }
         let state = &mut self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let fabric = &self.fabrics[usize::from(network)];
         let (next, medium) = match hop.link {
             Some(link) => (2 * fabric.terminals + link, &fabric.link),
             None => (fabric.terminals + state.header.to, &fabric.host),
@@ -675,11 +685,11 @@ impl Network {
         self.pauses.iter().map(|pause| pause.count).sum()
     }
 
-    /// Returns the counters of every channel, with its rail and its number on the rail.
+    /// Returns the counters of every channel, with its number within its network.
     pub(crate) fn counts(&self) -> impl Iterator<Item = Count> {
         self.channels.iter().enumerate().map(|(number, channel)| Count {
-            rail: channel.rail,
-            number: number as u32 - self.fabrics[usize::from(channel.rail)].first_channel,
+            network: channel.network,
+            number: number as u32 - self.fabrics[usize::from(channel.network)].first_channel,
             to: channel.to,
             bytes: channel.bytes,
             packets: channel.packets,
@@ -698,7 +708,7 @@ impl Network {
         for channel in 0..self.channels.len() {
             let state = &self.channels[channel];
             assert_eq!((state.waiting, state.lines, state.queued), (0, 0, 0));
-            let fabric = &self.fabrics[usize::from(state.rail)];
+            let fabric = &self.fabrics[usize::from(state.network)];
             let number = channel as u32 - fabric.first_channel;
             let to_terminal = (fabric.terminals..2 * fabric.terminals).contains(&number);
             let (vcs, room) = (u32::from(fabric.vcs), if to_terminal && !fabric.drops { fabric.receive } else { fabric.buffer });

@@ -1,4 +1,4 @@
-//! The records of packets, channels and lanes, and the properties of each rail's network.
+//! The records of packets, channels and lanes, and the properties of each network: that of a rail, or a plane of it.
 
 use super::failures::Failures;
 use super::pauses::Thresholds;
@@ -27,15 +27,16 @@ pub(crate) struct Packet {
     pub(super) lane: u32,
     pub(super) lanes: u8,
     pub(super) ring: Ring,
-    pub(super) rail: u8,
+    /// The number of its network.
+    pub(super) network: u8,
     /// Whether a router has marked it because it left a long queue.
     pub(crate) marked: bool,
 }
 
 impl Packet {
     #[inline]
-    pub(crate) fn rail(&self) -> u8 {
-        self.rail
+    pub(crate) fn network(&self) -> u8 {
+        self.network
     }
 
     /// Returns the number of bytes on a link, header included.
@@ -140,7 +141,8 @@ pub(super) struct Channel {
     /// Bit `i` is set if a packet stands in line for lane `i`.
     pub(super) lines: u16,
     pub(super) medium: u8,
-    pub(super) rail: u8,
+    /// The number of its network.
+    pub(super) network: u8,
     /// Whether a terminal is at its far end.
     pub(super) ejects: bool,
 }
@@ -194,8 +196,12 @@ impl Medium {
     }
 }
 
-/// The properties of one rail's network.
+/// The properties of a network.
 pub(crate) struct Fabric {
+    pub(crate) rail: u8,
+    /// The first NIC of the rail, and the number of the first router among those of all planes of the rail.
+    pub(crate) first_nic: u32,
+    pub(crate) first_router: u32,
     pub(crate) topology: Topology,
     pub(crate) terminals: u32,
     pub(crate) vcs: u8,
@@ -255,6 +261,11 @@ impl Fabric {
         !self.failures.is_empty() || self.topology.adapts().is_some()
     }
 
+    #[inline]
+    pub(crate) fn has_failures(&self) -> bool {
+        !self.failures.is_empty()
+    }
+
     /// Returns the time that passes at least between an action of a router and its first consequence at another router.
     pub(crate) fn lookahead(&self) -> u64 {
         let (packet, room) = (self.link.cable + self.traversal + self.pipeline, self.link.cable + self.credit);
@@ -299,7 +310,8 @@ pub(crate) enum PacketOutcome {
 
 /// The counters of a channel.
 pub(crate) struct Count {
-    pub(crate) rail: u8,
+    pub(crate) network: u8,
+    /// Its number within the network.
     pub(crate) number: u32,
     pub(crate) to: u32,
     pub(crate) bytes: u64,

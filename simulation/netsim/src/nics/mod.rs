@@ -4,4 +4,5 @@ pub(crate) mod flow;
 pub(crate) mod flowlet;
 pub(crate) mod nic;
 pub(crate) mod node;
+pub(crate) mod port;
 pub(crate) mod transfer;
