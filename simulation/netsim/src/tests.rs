@@ -222,7 +222,7 @@ const DIVISIBLE: [(&str, u8); 12] = [
 ];
 
 /// A machine that can be divided, whose buffers hold one or two packets.
-fn divisible(number: usize, kind: &str, times: [f64; 2], count: u32, spread: &str) -> Machine {
+fn divisible(number: usize, kind: &str, times: [f64; 2], [count, planes]: [u32; 2], spread: &str) -> Machine {
     let (topology, vcs) = DIVISIBLE[number];
     let text = format!(
         r#"
@@ -234,6 +234,7 @@ copy_gb_per_s = 1.5
 [[rail]]
 kind = "{kind}"
 count = {count}
+planes = {planes}
 nic = {{ overhead_ns = {}, gap_ns = 5, read_gb_per_s = 3.3, write_gb_per_s = 2.0, atomic_ns = 7, packet_bytes = 256,
         header_bytes = 20, control_bytes = 16, {spread} receive_bytes = 300 }}
 link = {{ gb_per_s = 2.1, cable_ns = {} }}
@@ -284,13 +285,13 @@ proptest! {
         is_tofu in any::<bool>(),
         overhead in prop_oneof![Just(0.001), Just(5.0), Just(100.0), Just(3_000.0)],
         cable in prop_oneof![Just(0.0), Just(10.0), Just(300.0)],
-        count in 1u32..3,
+        counts in [1u32..3, 1..4],
         is_spread in any::<bool>(),
         is_shared in any::<bool>(),
         threads in 2u32..6,
     ) {
         let spread = if is_spread { r#"spread = "packet","# } else { "" };
-        let machine = divisible(topology, if is_tofu { "tofu" } else { "infiniband-rc" }, [overhead, cable], count, spread);
+        let machine = divisible(topology, if is_tofu { "tofu" } else { "infiniband-rc" }, [overhead, cable], counts, spread);
         let mut whole = Netsim::new(&machine, 24, 5).unwrap();
         let mut divided = Netsim::with_threads(&machine, 24, 5, threads).unwrap();
         prop_assert_eq!(divided.threads(), threads, "{}", machine.about);

@@ -1,9 +1,9 @@
 //! Adaptive routes, congestion control, pauses, and link failures: each behaves as its source describes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pelago_base::Instant;
-use pelago_netsim::{FailureReason, LinkEnd, Machine, Netsim, NetworkOperation, Notice};
+use pelago_netsim::{FailureReason, LinkEnd, LinkStatistics, Machine, Netsim, NetworkOperation, Notice};
 use pelago_test_support::traffic::{Measured, Rng, machine, measure};
 
 const FLITS: u32 = 8;
@@ -11,10 +11,21 @@ const WINDOW: (u64, u64) = (5_000, 10_000);
 
 /// Nine groups of four routers, two nodes and two links to other groups each: the shape of figure 5 of Kim et al. (p = h = a/2), smaller.
 fn dragonfly(routes: &str, load: f64, target: impl FnMut(u32, &mut Rng) -> u32) -> Measured {
+    dragonfly_of(routes, 3, load, target, |_| true)
+}
+
+/// As `dragonfly`, with `vcs` virtual channels; only messages from nodes for which `counts` holds are measured.
+fn dragonfly_of(
+    routes: &str,
+    vcs: u8,
+    load: f64,
+    target: impl FnMut(u32, &mut Rng) -> u32,
+    counts: impl Fn(u32) -> bool,
+) -> Measured {
     let topology = format!(
         "type = \"dragonfly\"\nnodes_per_router = 2\nrouters_per_group = 4\nglobal_links_per_router = 2\nroutes = \"{routes}\""
     );
-    measure(&machine(&topology, 2, 3, 64, FLITS), 72, load, FLITS, WINDOW, target, |_| true)
+    measure(&machine(&topology, 2, vcs, 64, FLITS), 72, load, FLITS, WINDOW, target, counts)
 }
 
 fn uniform(_: u32, random: &mut Rng) -> u32 {
@@ -49,6 +60,36 @@ fn adaptive_routes_are_like_the_better_of_both() {
     let [minimal, local, valiant] = ["minimal", "ugal-l", "valiant"].map(|routes| even(routes, 0.1).latency);
     println!("uniform, load 0.1: latency of minimal {minimal:.1}, ugal-l {local:.1}, valiant {valiant:.1} cycles");
     assert!(local < 1.05 * minimal && valiant > 1.3 * minimal);
+}
+
+/// Jiang, Kim, Dally: *Indirect Adaptive Routing on Large Scale Interconnection Networks*, ISCA 2009: by its own queues alone, a router learns late
+/// that a link of another router to the next group is congested; with progressive routes, the router of that link sends the packets on another way.
+/// In this pattern, the nodes of that router send within their router, so that no router with traffic to the next group sees the queue.
+#[test]
+fn progressive_routes_see_a_queue_of_the_second_router() {
+    let exit = |group: u32| {
+        // A dragonfly's first link from a group to each other group has the number of that group among the others; two begin at each router.
+        let next = (group + 1) % 9;
+        group * 4 + (next - u32::from(next > group)) / 2
+    };
+    let sends = move |node: u32| node / 2 != exit(node / 8);
+    let of = |routes: &str, load| {
+        let target = move |node, random: &mut Rng| if sends(node) { to_the_next_group(node, random) } else { node ^ 1 };
+        dragonfly_of(routes, 4, load, target, sends)
+    };
+    let [local, progressive, global] = ["ugal-l", "progressive", "ugal-g"].map(|routes| of(routes, 0.3).latency);
+    println!("load 0.3: latency of ugal-l {local:.1}, progressive {progressive:.1}, ugal-g {global:.1} cycles");
+    assert!(local > 1.5 * global && progressive < 1.1 * global);
+    let [minimal, valiant, local, progressive, global] =
+        ["minimal", "valiant", "ugal-l", "progressive", "ugal-g"].map(|routes| of(routes, 0.5).throughput);
+    println!(
+        "offered 0.5: minimal {minimal:.3}, valiant {valiant:.3}, ugal-l {local:.3}, progressive {progressive:.3}, ugal-g {global:.3}"
+    );
+    // A virtual channel is idle for one cycle after the eight cycles of a packet.
+    assert!(minimal < 1.0 / 6.0 && minimal > 0.97 * 8.0 / 9.0 / 6.0, "a sixth of a link for each of six nodes: {minimal}");
+    assert!(local < 0.8 * global && progressive > 0.97 * global && progressive > 0.97 * valiant);
+    let [minimal, progressive] = ["minimal", "progressive"].map(|routes| dragonfly_of(routes, 4, 0.55, uniform, |_| true));
+    assert!(progressive.throughput > 0.97 * minimal.throughput, "uniform traffic stays on minimal routes");
 }
 
 /// Routes by the shortest queue, or a separate route for each packet, avoid random collisions of the routes of a permutation.
@@ -432,14 +473,19 @@ type = "star"
     )
 }
 
-/// All-to-all traffic of sixteen nodes; the first up link of the first router fails after 50 us, and the routers of sources know after 20 us more.
-fn all_to_all(topology: &str, nodes: u32, failure: &str) -> (u64, usize, Netsim) {
+/// All-to-all traffic. Returns the time of its end, the operations that failed, as their sources times `nodes` plus their targets, and the network.
+fn all_to_all(topology: &str, nodes: u32, failure: &str) -> (u64, BTreeSet<u64>, Netsim) {
+    all_to_all_by("operation", topology, nodes, failure)
+}
+
+/// As `all_to_all`, with packets spread as `spread` says.
+fn all_to_all_by(spread: &str, topology: &str, nodes: u32, failure: &str) -> (u64, BTreeSet<u64>, Netsim) {
     let text = format!(
         r#"
 name = "all to all"
 [[rail]]
 kind = "infiniband-rc"
-nic = {{ overhead_ns = 100, read_gb_per_s = inf, write_gb_per_s = inf, packet_bytes = 1000, header_bytes = 0, control_bytes = 10 }}
+nic = {{ overhead_ns = 100, read_gb_per_s = inf, write_gb_per_s = inf, packet_bytes = 1000, header_bytes = 0, control_bytes = 10, spread = "{spread}" }}
 reliability = {{ timeout_ns = 100000, retries = 5 }}
 link = {{ gb_per_s = 1, cable_ns = 10 }}
 router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 10, buffer_bytes = 8000, vcs = 3 }}
@@ -454,21 +500,134 @@ topology = {{ {topology} }}
             netsim.post(from, NetworkOperation::Put { from, to, bytes: 20_000 }, u64::from(from * nodes + to));
         }
     }
-    let (mut effects, mut end, mut failed) = (BTreeMap::<u64, u32>::new(), 0, 0);
+    let (mut effects, mut end, mut done, mut failed) = (BTreeMap::<u64, u32>::new(), 0, 0, BTreeSet::new());
     while let Some(notice) = netsim.next() {
         match notice {
             Notice::Effect { token } => *effects.entry(token).or_default() += 1,
-            Notice::Done { .. } => end = netsim.now().as_picoseconds(),
-            Notice::Failed { reason, .. } => {
+            Notice::Done { .. } => {
+                end = netsim.now().as_picoseconds();
+                done += 1;
+            }
+            Notice::Failed { reason, token } => {
                 assert_eq!(reason, FailureReason::RetriesExhausted);
-                failed += 1;
+                assert!(failed.insert(token), "an operation fails once");
             }
             _ => {}
         }
     }
     assert!(effects.values().all(|&times| times == 1), "each takes effect once");
-    assert!(effects.len() + failed >= (nodes * (nodes - 1)) as usize);
+    assert_eq!(done + failed.len(), (nodes * (nodes - 1)) as usize, "each is done or has failed");
     (end, failed, netsim)
+}
+
+const TREE: &str = "type = \"fat-tree\", down = [4, 4], up = [4]";
+
+/// Returns the number of bytes that a router has sent to other routers.
+fn forwarded(netsim: &mut Netsim, router: u32) -> u64 {
+    let statistics = netsim.statistics();
+    let between = |link: &&LinkStatistics| link.from == LinkEnd::Router(router) && matches!(link.to, LinkEnd::Router(_));
+    statistics.links.iter().filter(between).map(|link| link.bytes).sum()
+}
+
+/// What a failed spine held or was about to receive is lost and sent again; once the leaf routers know, all other spines carry the traffic.
+#[test]
+fn an_all_to_all_outlives_a_failed_spine() {
+    let spine = "failure = [{ router = 4, at_ns = 50000, detection_ns = 20000 }]";
+    for tree in [TREE.to_owned(), format!("{TREE}, routes = \"random\""), format!("{TREE}, routes = \"adaptive\"")] {
+        let (before, failed, mut without) = all_to_all(&tree, 16, "");
+        assert!(failed.is_empty());
+        let (after, failed, mut with) = all_to_all(&tree, 16, spine);
+        let statistics = with.statistics();
+        println!("{tree}: {before} ps without, {after} ps with a failed spine, {} packets lost", statistics.drops);
+        assert!(failed.is_empty(), "{failed:?}");
+        assert!(statistics.drops > 0 && statistics.retries > 0 && after > before);
+        assert!(forwarded(&mut with, 4) < forwarded(&mut without, 4) / 3, "it fails after less than a third of the time");
+        let lost_links: Vec<_> =
+            with.statistics().links.into_iter().filter(|link| link.to == LinkEnd::Router(4)).map(|link| link.bytes).collect();
+        // At 1 GB/s, the leaf routers send until they know, and what waits for the link then.
+        assert!(lost_links.iter().all(|&bytes| bytes < 80_000), "{lost_links:?}");
+    }
+}
+
+/// The nodes of a failed leaf router cannot be reached, and cannot reach each other; all others do not notice.
+#[test]
+fn a_failed_leaf_router_fails_the_operations_of_its_nodes() {
+    let (_, failed, mut netsim) = all_to_all(TREE, 16, "failure = [{ router = 1, at_ns = 50000, detection_ns = 20000 }]");
+    let is_attached = |node: u64| node / 4 == 1;
+    let is_cut_off = |token: &u64| is_attached(token / 16) || is_attached(token % 16);
+    assert!(failed.iter().all(is_cut_off), "{failed:?}");
+    // After 50 us of 300 us, few of the 12 operations from and the 12 to each of the four nodes are over, and few of the 12 between them.
+    assert!(failed.len() > 80 && failed.len() <= 108, "{}", failed.len());
+    let within = failed.iter().filter(|&token| is_attached(token / 16) && is_attached(token % 16)).count();
+    assert!(within > 0, "they share the router");
+    assert!(forwarded(&mut netsim, 1) < 4 * 70_000);
+    // It comes back before the retries are exhausted.
+    let back = "failure = [{ router = 1, at_ns = 50000, until_ns = 200000, detection_ns = 20000 }]";
+    let (_, failed, mut netsim) = all_to_all(TREE, 16, back);
+    assert!(failed.is_empty(), "{failed:?}");
+    assert!(netsim.statistics().drops > 0 && forwarded(&mut netsim, 1) >= 48 * 20_000);
+}
+
+/// Two planes, each a tree of four leaf routers and one spine: those of the second plane have the numbers 5 to 9. If its spine fails, or a leaf
+/// router, the NICs send over the other plane.
+#[test]
+fn an_all_to_all_outlives_a_failed_plane() {
+    let tree = "type = \"fat-tree\", down = [4, 4], up = [1]";
+    for spread in ["operation", "pair", "flowlet", "packet"] {
+        let of = |failure: &str| all_to_all_by(spread, tree, 16, &format!("planes = 2\n{failure}"));
+        let (before, failed, mut without) = of("");
+        assert!(failed.is_empty());
+        for router in [9, 6] {
+            let failure = format!("failure = [{{ router = {router}, at_ns = 50000, detection_ns = 20000 }}]");
+            let (after, failed, mut with) = of(&failure);
+            let statistics = with.statistics();
+            println!("{spread}: {before} ps without, {after} ps with failed router {router}, {} packets lost", statistics.drops);
+            assert!(failed.is_empty(), "{failed:?}");
+            assert!(statistics.drops > 0 && after > before);
+            assert!(forwarded(&mut with, router) < forwarded(&mut without, router) / 2, "it is not used to the end");
+        }
+        // A node whose leaf routers fail in both planes cannot be reached.
+        let (_, failed, _) = of("failure = [{ router = 1, at_ns = 50000 }, { router = 6, at_ns = 50000 }]");
+        assert!(!failed.is_empty());
+        // If no router or NIC knows, operations fail, too.
+        let (_, failed, _) = of("failure = [{ router = 9, at_ns = 50000, detection_ns = 1e9 }]");
+        assert!(!failed.is_empty());
+    }
+    let refusal = |failure: &str| {
+        let rail = format!("[[rail]]\nplanes = 2\nfailure = [{{ {failure}, at_ns = 5 }}]");
+        Netsim::new(&Machine::parse(&roce("").replace("[[rail]]", &rail)).unwrap(), 9, 1).err().unwrap().to_string()
+    };
+    let numbers = "no such router with links; the routers have the numbers 0 to 1";
+    assert_eq!(refusal("router = 2"), format!("rail.failure.router = 2: {numbers}"));
+    assert_eq!(refusal("link = [0, 1]"), "rail.failure.link = [0, 1]: no link connects these routers");
+}
+
+/// Zhao et al., *Insights into DeepSeek-V3*, ISCA 2025, section 5.1: a NIC with several ports must accept the packets of an operation out of order.
+#[test]
+fn packets_that_overtake_each_other_in_other_planes_are_not_sent_again() {
+    let lossy = "planes = 4\nfailure = [{ router = 4, at_ns = 1e9 }]";
+    let (end, failed, mut netsim) = all_to_all_by("packet", TREE, 16, lossy);
+    let statistics = netsim.statistics();
+    let (lossless, ..) = all_to_all_by("packet", TREE, 16, "planes = 4");
+    println!("four planes: {lossless} ps without losses, {end} ps where some are possible, {} retries", statistics.retries);
+    assert!(failed.is_empty());
+    assert_eq!((statistics.drops, statistics.retries), (0, 0));
+}
+
+#[test]
+fn a_failure_names_links_or_a_router_of_the_network() {
+    let refusal = |failure: &str| {
+        let machine =
+            Machine::parse(&roce("").replace("[rail.topology]", &format!("[[rail.failure]]\n{failure}\n[rail.topology]")));
+        machine.and_then(|machine| Netsim::new(&machine, 9, 1)).err().unwrap().to_string()
+    };
+    let either = "rail.failure: each needs either link = [router, router] or router = NUMBER";
+    assert_eq!(refusal("at_ns = 5"), either);
+    assert_eq!(refusal("router = 0\nlink = [0, 1]\nat_ns = 5"), either);
+    assert_eq!(
+        refusal("router = 1\nat_ns = 5"),
+        "rail.failure.router = 1: no such router with links; the routers have the numbers 0 to 0"
+    );
 }
 
 /// Packets that are sent over a failed link are lost and sent again, by another route once the first routers know of the failure; if they never do, or
@@ -492,7 +651,7 @@ fn an_all_to_all_outlives_a_failed_link_by_other_routes() {
         ),
     ] {
         let (before, failed, mut netsim) = all_to_all(topology, nodes, "");
-        assert_eq!((failed, netsim.statistics().drops), (0, 0));
+        assert_eq!((failed.len(), netsim.statistics().drops), (0, 0));
         let link_of = |netsim: &mut Netsim| {
             let statistics = netsim.statistics();
             let ends = |end| matches!(end, LinkEnd::Router(0));
@@ -503,17 +662,16 @@ fn an_all_to_all_outlives_a_failed_link_by_other_routes() {
         let (after, failed, mut with) = all_to_all(topology, nodes, &known);
         let statistics = with.statistics();
         println!("{topology}: {before} ps without, {after} ps with a failed link, {} packets lost", statistics.drops);
-        assert_eq!(failed, 0);
+        assert!(failed.is_empty());
         assert!(statistics.drops > 0 && statistics.retries > 0 && after > before, "{statistics:?}");
         assert!(link_of(&mut with) < link_of(&mut netsim), "the link is not used to the end");
     }
-    let tree = "type = \"fat-tree\", down = [4, 4], up = [4]";
-    let (_, failed, _) = all_to_all(tree, 16, &failure("detection_ns = 1e9"));
-    assert!(failed > 0, "nobody knows");
-    let (_, failed, _) = all_to_all(tree, 16, &failure("detection_ns = 1e9, until_ns = 200000"));
-    assert_eq!(failed, 0, "it works again");
+    let (_, failed, _) = all_to_all(TREE, 16, &failure("detection_ns = 1e9"));
+    assert!(!failed.is_empty(), "nobody knows");
+    let (_, failed, _) = all_to_all(TREE, 16, &failure("detection_ns = 1e9, until_ns = 200000"));
+    assert!(failed.is_empty(), "it works again");
     let (_, failed, _) = all_to_all("type = \"mesh\", dimensions = [4, 4]", 16, &known);
-    assert!(failed > 0, "a mesh has one route");
+    assert!(!failed.is_empty(), "a mesh has one route");
     let wrong = format!(
         "{}\n[[rail.failure]]\nlink = [0, 7]\nat_ns = 0",
         roce("").replace("[rail.topology]\ntype = \"star\"", "[rail.topology]\ntype = \"ring\"\n")

@@ -10,8 +10,8 @@ use super::spec::{
 use super::times::{SIZES_MAX, Times};
 use super::{Machine, MachineError};
 
-/// Maximum number of NICs per node, over all rails.
-const NICS_MAX: u32 = 64;
+/// Maximum number of ports of NICs per node, over all rails; a NIC has a port for each plane.
+const PORTS_MAX: u32 = 64;
 /// Maximum number of cores of a node.
 const CORES_MAX: u32 = 1 << 16;
 /// Maximum number of virtual channels per link.
@@ -20,7 +20,7 @@ const VCS_MAX: u8 = 16;
 const PACKET_BYTES_MAX: u32 = 1 << 20;
 /// Maximum of any single delay in nanoseconds: one hour.
 const DELAY_NS_MAX: f64 = 3.6e12;
-/// Maximum number of link failures of a rail. On a rail with failures, each packet searches all of them.
+/// Maximum number of failures of a rail. A failure of a router takes 32 bytes for each direction of each of its links.
 const FAILURES_MAX: usize = 64;
 
 impl Machine {
@@ -57,9 +57,18 @@ impl Machine {
             ));
         }
         let nics = self.rails.iter().try_fold(0u32, |sum, rail| sum.checked_add(rail.count));
-        if self.rails.iter().any(|rail| rail.count == 0) || nics.is_none_or(|nics| nics > NICS_MAX) {
+        if self.rails.iter().any(|rail| rail.count == 0) || nics.is_none_or(|nics| nics > PORTS_MAX) {
             let counts: Vec<u32> = self.rails.iter().map(|rail| rail.count).collect();
-            return Err(MachineError(format!("rail.count = {counts:?}: each must be at least 1, their sum at most {NICS_MAX}")));
+            return Err(MachineError(format!("rail.count = {counts:?}: each must be at least 1, their sum at most {PORTS_MAX}")));
+        }
+        let ports = |sum: u32, rail: &RailSpec| sum.checked_add(rail.count.checked_mul(rail.planes)?);
+        if self.rails.iter().any(|rail| rail.planes == 0)
+            || self.rails.iter().try_fold(0, ports).is_none_or(|sum| sum > PORTS_MAX)
+        {
+            let planes: Vec<u32> = self.rails.iter().map(|rail| rail.planes).collect();
+            return Err(MachineError(format!(
+                "rail.planes = {planes:?}: each must be at least 1, the sum of rail.count times rail.planes at most {PORTS_MAX}"
+            )));
         }
         if !self.rails.is_empty() && self.rails.iter().all(|rail| rail.group.is_some()) {
             return Err(MachineError("rail.group: one rail at least must lead to all nodes, so have no group".into()));
@@ -168,6 +177,10 @@ impl RailSpec {
             return Err(MachineError::value("failure", self.failure.len(), &format!("at most {FAILURES_MAX}")));
         }
         for failure in &self.failure {
+            if failure.link.is_some() == failure.router.is_some() {
+                let reason = "each needs either link = [router, router] or router = NUMBER";
+                return Err(MachineError(format!("failure: {reason}")));
+            }
             delay("failure.at_ns", failure.at_ns)?;
             delay("failure.detection_ns", failure.detection_ns)?;
             let Some(until) = failure.until_ns else { continue };

@@ -89,7 +89,7 @@ pub struct RailInfo {
     pub name: String,
     /// Time from posting a put of one packet until it reaches a neighbour in an idle network, without the transmission time of its bytes.
     pub latency: Duration,
-    /// The lowest rate of NIC and links.
+    /// The lowest rate of NIC and links: of those of all planes if the packets of an operation take all.
     pub bytes_per_second: f64,
 }
 
@@ -143,11 +143,13 @@ impl Machine {
     pub fn rails(&self) -> impl Iterator<Item = RailInfo> {
         self.rails.iter().enumerate().map(|(number, rail)| {
             let (nic, router, host) = (&rail.nic, &rail.router, rail.host_link());
+            let planes = f64::from(rail.planes_of_operation());
             let pipeline = router.routing_ns + router.vc_allocation_ns + router.switch_allocation_ns + router.switch_ns;
             RailInfo {
                 name: rail.name.clone().unwrap_or_else(|| format!("rail{number}")),
                 latency: Duration::from_picoseconds(picoseconds(nic.overhead_ns + 2.0 * host.cable_ns + pipeline)),
-                bytes_per_second: nic.read_gb_per_s.min(nic.write_gb_per_s).min(host.gb_per_s).min(rail.link.gb_per_s) * 1e9,
+                bytes_per_second: nic.read_gb_per_s.min(nic.write_gb_per_s).min(planes * host.gb_per_s.min(rail.link.gb_per_s))
+                    * 1e9,
             }
         })
     }

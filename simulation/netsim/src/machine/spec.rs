@@ -93,6 +93,9 @@ pub(crate) struct RailSpec {
     /// Number of NICs of each node on this network.
     #[serde(default = "one")]
     pub(crate) count: u32,
+    /// Number of planes: equal networks without links between them, each with a port of every NIC.
+    #[serde(default = "one")]
+    pub(crate) planes: u32,
     pub(crate) kind: RailKind,
     /// The largest operation for this rail, if `choice = "size"`.
     #[serde(default)]
@@ -110,16 +113,21 @@ pub(crate) struct RailSpec {
     pub(crate) topology: TopologySpec,
     #[serde(default)]
     pub(crate) congestion: Option<CongestionSpec>,
-    /// Links that fail during operation.
+    /// Links and routers that fail during operation.
     #[serde(default)]
     pub(crate) failure: Vec<FailureSpec>,
 }
 
-/// A failure of all links between two routers, in both directions: packets that are sent over them are lost.
+/// A failure of all links between two routers, or of all links of a router, in both directions: packets that are sent over them are lost.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FailureSpec {
-    pub(crate) link: [u32; 2],
+    /// The two routers, if links between routers fail.
+    #[serde(default)]
+    pub(crate) link: Option<[u32; 2]>,
+    /// The router, if a router fails. Its links to NICs fail as well.
+    #[serde(default)]
+    pub(crate) router: Option<u32>,
     pub(crate) at_ns: f64,
     /// When they work again; never if absent.
     #[serde(default)]
@@ -463,6 +471,11 @@ impl RailSpec {
     /// Whether a packet can be lost in the network.
     pub(crate) fn lossy(&self) -> bool {
         self.kind == RailKind::Ethernet || self.link.loss > 0.0 || self.host_link().loss > 0.0 || !self.failure.is_empty()
+    }
+
+    /// The number of planes over which one operation is spread.
+    pub(crate) fn planes_of_operation(&self) -> u32 {
+        if self.nic.spread == Spread::Packet { self.planes } else { 1 }
     }
 
     pub(crate) fn host_link(&self) -> &LinkSpec {

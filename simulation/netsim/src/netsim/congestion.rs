@@ -25,7 +25,7 @@ impl Region {
 
     /// Records what the answer to a packet will return, if the rail answers each packet.
     pub(crate) fn stamp(&mut self, packet: u32, stamp: Stamp) {
-        let rail = &self.rails[usize::from(self.network.packets[packet].rail())];
+        let rail = &self.rails[self.rail_of_packet(packet)];
         if rail.control.is_some_and(|control| control.answers()) {
             let index = packet as usize;
             if self.stamps.len() <= index {
@@ -38,11 +38,15 @@ impl Region {
         }
     }
 
+    fn rail_of_packet(&self, packet: u32) -> usize {
+        let network = usize::from(self.network.packets[packet].network());
+        usize::from(self.network.fabrics[network].rail)
+    }
+
     /// An answer takes over what it returns of a packet.
     pub(crate) fn return_stamp(&mut self, packet: u32, answer: u32) {
         self.stamp(answer, self.stamped(packet));
-        let rail = usize::from(self.network.packets[packet].rail());
-        if self.rails[rail].telemetry_bytes > 0 {
+        if self.rails[self.rail_of_packet(packet)].telemetry_bytes > 0 {
             self.network.telemetry.hand_over(packet, answer);
         }
     }

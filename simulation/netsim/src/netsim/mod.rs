@@ -5,6 +5,7 @@
 //! | this file | the interface |
 //! | `region` | posting operations, the dispatch of events, intra-node operations |
 //! | `nics` | NICs: reading, sending, receiving and writing packets |
+//! | `ports` | NICs with several ports: the plane of each packet |
 //! | `reliability` | lost packets, and receivers that are not ready |
 //! | `domain` | operations between ranks whose memories are connected directly |
 //! | `congestion` | the congestion control of NICs |
@@ -15,6 +16,7 @@ mod crossing;
 mod division;
 mod domain;
 mod nics;
+mod ports;
 mod region;
 mod reliability;
 
@@ -23,7 +25,7 @@ use pelago_base::{Duration, Instant};
 use self::division::Division;
 pub(crate) use self::region::Region;
 use crate::machine::{Machine, MachineError};
-use crate::network::{CHANNEL_BYTES, LANE_BYTES};
+use crate::network::{CHANNEL_BYTES, Failures, LANE_BYTES};
 use crate::operation::{NetworkOperation, Notice};
 use crate::statistics::Statistics;
 
@@ -84,13 +86,13 @@ impl Netsim {
         division::obstacle(machine)
     }
 
-    /// Checks that each failure of a link names a link that the machine has with `nodes` nodes.
+    /// Checks that each failure names a link or a router that the machine has with `nodes` nodes.
     ///
     /// # Errors
     ///
-    /// A link does not exist, or the description does not permit so many nodes: one line with the reason.
+    /// A link or a router does not exist, or the description does not permit so many nodes: one line with the reason.
     pub fn check_failures(machine: &Machine, nodes: u32) -> Result<(), MachineError> {
-        region::check_failures(machine, nodes)
+        Failures::check(machine, nodes)
     }
 
     /// Returns the memory that the links of the machine take from the start, with `nodes` nodes and `threads` threads, in bytes.

@@ -5,10 +5,11 @@
 //! bypass both. Congestion control is in `congestion`.
 
 use super::Region;
+use super::ports::{Turn, sending};
 use crate::events::random;
 use crate::machine::spec::{RailKind, Spread, TransmitOrder};
 use crate::network::Part;
-use crate::nics::flow::{Stamp, Turn};
+use crate::nics::flow::{self, Stamp};
 use crate::nics::flowlet::{self, FLOWLETS};
 use crate::nics::nic::{RailNics, task};
 use crate::nics::transfer::{Line, OperationKind, Phase, Transfer, role};
@@ -85,7 +86,8 @@ impl Region {
         let from = transfer.from;
         if transfer.line == Line::Out {
             transfer.line = Line::Listed;
-            self.nics[from as usize].sending.push(&mut self.transfers, index);
+            let bound = self.bound(index);
+            sending(&mut self.nics, &mut self.ports, from, bound).push(&mut self.transfers, index);
         }
         self.transmit(from);
     }
@@ -99,10 +101,19 @@ impl Region {
             if state.reading || state.buffered >= rail.transmit_packets {
                 return;
             }
-            let Some(index) = state.sending.first() else { return };
+            let turn = match rail.planes {
+                1 => Turn { network: rail.first_network, port: None, bound: None },
+                _ => match self.port_in_turn(nic) {
+                    Some(turn) => turn,
+                    None => return,
+                },
+            };
+            let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
+            let line = sending(&mut self.nics, &mut self.ports, nic, turn.bound);
+            let Some(index) = line.first() else { return };
             let transfer = &mut self.transfers[index];
             if transfer.phase == Phase::Ended || transfer.sent == transfer.packets {
-                state.sending.pop(&self.transfers);
+                line.pop(&self.transfers);
                 self.transfers[index].line = Line::Out;
                 self.forget(index);
                 continue;
@@ -111,19 +122,19 @@ impl Region {
             let mut stamp = Stamp::default();
             if let Some(control) = &rail.control {
                 let flow = self.flows.entry((transfer.from, transfer.to)).or_insert_with(|| control.flow());
-                let turn = flow.turn(control, now);
-                if turn == Turn::Now {
+                let may = flow.turn(control, now);
+                if may == flow::Turn::Now {
                     stamp = flow.sends(control, now, rail.payload(transfer, sequence) as u32 + rail.header_bytes);
                 } else {
-                    state.sending.pop(&self.transfers);
-                    self.hold_back(nic, index, turn);
+                    line.pop(&self.transfers);
+                    self.hold_back(nic, index, may);
                     continue;
                 }
             }
             transfer.sent += 1;
             transfer.under_way += 1;
             let payload = rail.payload(transfer, sequence);
-            let begin = if sequence == 0 { state.begin(now, rail.gap) } else { now };
+            let begin = if sequence == 0 { self.nics[nic as usize].begin(now, rail.gap) } else { now };
             let done = begin + rail.read.time(payload);
             let (salt, via) = self.route_numbers(index, sequence);
             let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
@@ -131,17 +142,19 @@ impl Region {
             let header = RoutingHeader::new(self.nics[transfer.to as usize].terminal, salt, via);
             let bytes = payload as u32 + rail.header_bytes;
             let (all, turns) = (transfer.sent == transfer.packets, rail.order == TransmitOrder::RoundRobin);
-            let state = &mut self.nics[nic as usize];
             if all || turns {
-                state.sending.pop(&self.transfers);
+                let line = sending(&mut self.nics, &mut self.ports, nic, turn.bound);
+                line.pop(&self.transfers);
                 self.transfers[index].line = if all { Line::Out } else { Line::Listed };
                 if !all {
-                    state.sending.push(&mut self.transfers, index);
+                    line.push(&mut self.transfers, index);
                 }
             }
+            let state = &mut self.nics[nic as usize];
             state.buffered += 1;
+            turn.port.into_iter().for_each(|port| self.ports[port].buffered += 1);
             let part = Part { transfer: index, sequence, role: role::DATA };
-            let packet = self.network.packet(state.rail, state.terminal, header, bytes, part);
+            let packet = self.network.packet(turn.network, state.terminal, header, bytes, part);
             self.stamp(packet, stamp);
             if done > now {
                 self.nics[nic as usize].reading = true;
@@ -153,7 +166,7 @@ impl Region {
 
     /// A packet was read.
     fn read(&mut self, packet: u32) {
-        let nic = self.source(packet);
+        let nic = self.network.source(&self.network.packets[packet]);
         self.nics[nic as usize].reading = false;
         self.put_on(packet);
         self.transmit(nic);
@@ -187,8 +200,12 @@ impl Region {
     pub(crate) fn left(&mut self, packet: u32, terminal: u32) {
         let packet = &self.network.packets[packet];
         if packet.part.role == role::DATA {
-            let nic = self.rails[usize::from(packet.rail())].first + terminal;
+            let network = packet.network();
+            let nic = self.network.fabrics[usize::from(network)].first_nic + terminal;
             self.nics[nic as usize].buffered -= 1;
+            if self.rail(nic).planes > 1 {
+                self.free_port(nic, network);
+            }
             self.transmit(nic);
         }
     }
@@ -214,23 +231,30 @@ impl Region {
         let transfer = &mut self.transfers[index];
         transfer.under_way += 1;
         let header = RoutingHeader::new(self.nics[to as usize].terminal, transfer.salt, transfer.via);
-        let nic = &self.nics[from as usize];
-        self.network.packet(nic.rail, nic.terminal, header, bytes, Part { transfer: index, sequence: 0, role })
+        let network = self.network_of_control(from, to, (header.salt, header.via));
+        let terminal = self.nics[from as usize].terminal;
+        self.network.packet(network, terminal, header, bytes, Part { transfer: index, sequence: 0, role })
     }
 
     /// Returns the numbers that determine the route of a packet.
-    fn route_numbers(&mut self, index: u32, sequence: u32) -> (u32, u32) {
+    pub(crate) fn route_numbers(&mut self, index: u32, sequence: u32) -> (u32, u32) {
         let Transfer { from, to, salt, via, .. } = self.transfers[index];
         let rail = &self.rails[usize::from(self.nics[from as usize].rail)];
         let number = match rail.spread {
             Spread::Operation => return (salt, via),
-            Spread::Packet => random::hash(u64::from(salt) << 32 | u64::from(via), 0, sequence.into()),
+            Spread::Packet => return Self::numbers_of_packet((salt, via), sequence),
             Spread::Pair => random::hash(self.seed, from.into(), to.into()),
             Spread::Flowlet => {
                 let place = rail.first_flowlet + (from - rail.first) as usize * FLOWLETS;
                 flowlet::of_packet(&mut self.flowlets[place..place + FLOWLETS], [from, to], self.queue.now(), rail.flowlet)
             }
         };
+        (number as u32, (number >> 32) as u32)
+    }
+
+    /// Returns the numbers that determine the route of a packet of an operation, if each packet takes its own route.
+    pub(crate) fn numbers_of_packet((salt, via): (u32, u32), sequence: u32) -> (u32, u32) {
+        let number = random::hash(u64::from(salt) << 32 | u64::from(via), 0, sequence.into());
         (number as u32, (number >> 32) as u32)
     }
 
@@ -429,18 +453,9 @@ impl Region {
         }
     }
 
-    /// Returns the NIC that sends a packet that has not reached a router. Uses the packet alone, as does `destination`: the transfer is seldom
-    /// in the cache.
-    #[inline]
-    fn source(&self, packet: u32) -> u32 {
-        let packet = &self.network.packets[packet];
-        self.rails[usize::from(packet.rail())].first + self.network.terminal(packet)
-    }
-
-    /// Returns the destination NIC of a packet.
+    /// Returns the destination NIC of a packet. Uses the packet alone, as the transfer is seldom in the cache.
     #[inline]
     pub(crate) fn destination(&self, packet: u32) -> u32 {
-        let packet = &self.network.packets[packet];
-        self.rails[usize::from(packet.rail())].first + packet.terminal()
+        self.network.destination(&self.network.packets[packet])
     }
 }

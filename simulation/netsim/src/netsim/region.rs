@@ -3,6 +3,7 @@
 //! This file: posting operations, the dispatch of events, and intra-node operations.
 
 use std::collections::{HashMap, VecDeque};
+use std::iter::repeat_n;
 
 use pelago_base::{Duration, Instant};
 
@@ -13,12 +14,13 @@ use crate::events::{ENTITIES_MAX, class, random};
 use crate::machine::software::Software;
 use crate::machine::spec::{CongestionSpec, LinkSpec, NicChoice, RailKind, RailSpec, Spread};
 use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
-use crate::network::{Fabric, LinkFailure, Marking, Medium, Messages, Network, PacketOutcome, QueuedBytes, Signals, Thresholds};
+use crate::network::{Fabric, Failures, Marking, Medium, Messages, Network, PacketOutcome, QueuedBytes, Signals, Thresholds};
 use crate::nics::domain::{self, Domains};
 use crate::nics::flow::{Flow, Stamp};
 use crate::nics::flowlet::{FLOWLETS, Flowlet};
 use crate::nics::nic::{Nic, RailNics, task};
 use crate::nics::node::{Node, SharedMemory};
+use crate::nics::port::Port;
 use crate::nics::transfer::{AttemptTable, OperationFacts, OperationKind, Phase, Transfer};
 use crate::operation::{FailureReason, NetworkOperation, Notice};
 use crate::statistics::{AtomicStatistics, LinkEnd, LinkStatistics, Statistics};
@@ -43,6 +45,8 @@ pub(crate) struct Region {
     pub(crate) notices: VecDeque<Notice>,
     /// Number of event keys that each entity has used.
     sequences: Vec<u32>,
+    /// The ports of each NIC, on rails with several planes.
+    pub(crate) ports: Vec<Port>,
     /// The most recent flowlets of each NIC, on rails that spread packets by flowlets.
     pub(crate) flowlets: Vec<Flowlet>,
     /// The congestion control state per pair of source and destination NIC, on rails with congestion control.
@@ -86,6 +90,7 @@ impl Region {
             last_posted: None,
             notices: VecDeque::new(),
             sequences: Vec::new(),
+            ports: Vec::new(),
             flowlets: Vec::new(),
             flows: HashMap::new(),
             stamps: Vec::new(),
@@ -112,7 +117,8 @@ impl Region {
         let terminals = nodes * spec.count;
         let first = self.nics.len() as u32;
         let number = self.rails.len() as u8;
-        self.rails.push(RailNics::new(spec, software, first, self.flowlets.len()));
+        let (networks, ports) = (self.network.fabrics.len() as u8, self.ports.len());
+        self.rails.push(RailNics::new(spec, software, first, (networks, ports, self.flowlets.len())));
         self.nics.extend((0..terminals).map(|terminal| Nic::new(number, terminal)));
         if self.nics.len() >= ENTITIES_MAX as usize {
             return Err(MachineError::too_many(nodes));
@@ -135,50 +141,60 @@ impl Region {
             cable: picoseconds(link.cable_ns),
             loss: random::probability(link.loss),
         };
-        let failures = failures(spec, &topology)?;
+        let failures = Failures::new(spec, &topology, terminals)?;
         let counts_queues = signals.is_some() || router.ecn.is_some() || topology.adapts().is_some() || topology.chooses_links();
-        let fabric = Fabric {
-            whole: topology.claims_whole_buffers(),
-            pfc: router.pfc.map(|pfc| Thresholds { stop: pfc.xoff_bytes, resume: pfc.xon_bytes }),
-            first_pause: 0,
-            marking: router.ecn.map(|ecn| Marking {
-                min: ecn.min_bytes,
-                max: ecn.max_bytes,
-                probability: random::probability(ecn.probability),
-            }),
-            queued: match counts_queues {
-                true => QueuedBytes::Counted,
-                false => QueuedBytes::NotCounted,
-            },
-            signals,
-            first_backlog: 0,
-            failures,
-            topology,
-            terminals,
-            vcs: router.vcs,
-            pipeline: picoseconds(router.routing_ns)
-                + picoseconds(router.vc_allocation_ns)
-                + picoseconds(router.switch_allocation_ns),
-            traversal: picoseconds(router.switch_ns),
-            bubble: picoseconds(router.vc_allocation_ns),
-            credit: picoseconds(router.credit_ns),
-            buffer: router.buffer_bytes,
-            receive: spec.nic.receive_bytes,
-            packet_max: spec.packet_bytes_max(),
-            drops: spec.kind == RailKind::Ethernet,
-            steady: spec.lossy(),
-            switching: router.switching,
-            host: medium(spec.host_link()),
-            link: medium(&spec.link),
-            first_channel: 0,
-            first_lane: 0,
-        };
+        let routers = if spec.planes > 1 { topology.routers(terminals) } else { 0 };
+        let planes = repeat_n(topology, spec.planes as usize).zip(failures);
+        let has_room = (0..).zip(planes).all(|(plane, (topology, failures))| {
+            self.network.add(Fabric {
+                rail: number,
+                first_nic: first,
+                first_router: plane * routers,
+                whole: topology.claims_whole_buffers(),
+                pfc: router.pfc.map(|pfc| Thresholds { stop: pfc.xoff_bytes, resume: pfc.xon_bytes }),
+                first_pause: 0,
+                marking: router.ecn.map(|ecn| Marking {
+                    min: ecn.min_bytes,
+                    max: ecn.max_bytes,
+                    probability: random::probability(ecn.probability),
+                }),
+                queued: match counts_queues {
+                    true => QueuedBytes::Counted,
+                    false => QueuedBytes::NotCounted,
+                },
+                signals,
+                first_backlog: 0,
+                failures,
+                topology,
+                terminals,
+                vcs: router.vcs,
+                pipeline: picoseconds(router.routing_ns)
+                    + picoseconds(router.vc_allocation_ns)
+                    + picoseconds(router.switch_allocation_ns),
+                traversal: picoseconds(router.switch_ns),
+                bubble: picoseconds(router.vc_allocation_ns),
+                credit: picoseconds(router.credit_ns),
+                buffer: router.buffer_bytes,
+                receive: spec.nic.receive_bytes,
+                packet_max: spec.packet_bytes_max(),
+                drops: spec.kind == RailKind::Ethernet,
+                steady: spec.lossy(),
+                switching: router.switching,
+                host: medium(spec.host_link()),
+                link: medium(&spec.link),
+                first_channel: 0,
+                first_lane: 0,
+            })
+        });
+        if !has_room {
+            return Err(MachineError::too_many(nodes));
+        }
         if spec.nic.spread == Spread::Flowlet {
             self.flowlets.resize(self.flowlets.len() + terminals as usize * FLOWLETS, Flowlet::default());
         }
         self.held.resize(self.nics.len(), List::EMPTY);
-        if !self.network.add(fabric) {
-            return Err(MachineError::too_many(nodes));
+        if spec.planes > 1 {
+            self.ports.resize_with(self.ports.len() + (terminals * spec.planes) as usize, Port::default);
         }
         Ok(())
     }
@@ -369,28 +385,29 @@ impl Region {
             let count = self.rails[usize::from(rail)].count;
             LinkEnd::Nic { node: terminal / count, nic: terminal % count }
         };
-        let froms: Vec<Vec<u32>> =
-            self.network.fabrics.iter().map(|fabric| fabric.topology.links().iter().map(|link| link.from).collect()).collect();
+        let from = |fabric: &Fabric| fabric.topology.links().iter().map(|link| fabric.first_router + link.from).collect();
+        let froms: Vec<Vec<u32>> = self.network.fabrics.iter().map(from).collect();
         let mut statistics = self.statistics.clone();
         statistics.drops += self.network.drops;
         statistics.marks += self.network.marks;
         statistics.pauses += self.network.pauses();
         statistics.busiest_atomics = self.busiest_atomics().map(|(_, unit)| unit);
         for count in self.network.counts() {
-            let fabric = &self.network.fabrics[usize::from(count.rail)];
-            let terminals = fabric.terminals;
+            let fabric = &self.network.fabrics[usize::from(count.network)];
+            let (rail, terminals) = (fabric.rail, fabric.terminals);
+            let router = |number| LinkEnd::Router(fabric.first_router + number);
             let (from, to) = if count.number < terminals {
                 statistics.packets += count.packets;
-                (end(count.rail, count.number), LinkEnd::Router(count.to))
+                (end(rail, count.number), router(count.to))
             } else if count.number < 2 * terminals {
-                (LinkEnd::Router(fabric.topology.router(count.to)), end(count.rail, count.to))
+                (router(fabric.topology.router(count.to)), end(rail, count.to))
             } else {
                 let link = (count.number - 2 * terminals) as usize;
-                (LinkEnd::Router(froms[usize::from(count.rail)][link]), LinkEnd::Router(count.to))
+                (LinkEnd::Router(froms[usize::from(count.network)][link]), router(count.to))
             };
             statistics.packet_hops += count.packets;
             statistics.links.push(LinkStatistics {
-                rail: count.rail,
+                rail,
                 from,
                 to,
                 bytes: count.bytes,
@@ -644,37 +661,6 @@ struct Beginning {
     /// The key of its event, without the class.
     key: u64,
     transfer: u32,
-}
-
-/// Checks that each failure names a link.
-pub(super) fn check_failures(machine: &Machine, nodes: u32) -> Result<(), MachineError> {
-    machine.check_nodes(nodes)?;
-    let mut failing = machine.rails.iter().filter(|rail| !rail.failure.is_empty());
-    failing.try_for_each(|rail| failures(rail, &Topology::new(rail, nodes)?).map(drop))
-}
-
-/// Returns the failures of links, each direction separately.
-fn failures(spec: &RailSpec, topology: &Topology) -> Result<Vec<LinkFailure>, MachineError> {
-    if spec.failure.is_empty() {
-        return Ok(Vec::new());
-    }
-    let links = topology.links();
-    let mut failures = Vec::new();
-    for failure in &spec.failure {
-        let [a, b] = failure.link;
-        let before = failures.len();
-        let between = (0..).zip(&links).filter(|(_, link)| [(a, b), (b, a)].contains(&(link.from, link.to)) && a != b);
-        failures.extend(between.map(|(link, _)| LinkFailure {
-            link,
-            at: picoseconds(failure.at_ns),
-            until: failure.until_ns.map_or(u64::MAX, picoseconds),
-            detection: picoseconds(failure.detection_ns),
-        }));
-        if failures.len() == before {
-            return Err(MachineError::new(format!("rail.failure.link = [{a}, {b}]: no link connects these routers")));
-        }
-    }
-    Ok(failures)
 }
 
 /// Returns the kind of an operation, its initiator, source and destination nodes, and the number of bytes that it moves.

@@ -16,13 +16,14 @@
 //! Likewise, an event at the time that a link becomes free exists only while packets wait in line.
 //!
 //! On a machine with flow control by pauses (`pauses`), pauses also delay a sender. If queues or failed links matter, the first router of a
-//! packet chooses its route (`routes`). A failed link loses the packets that are sent over it. What routers measure for congestion control is in
-//! `telemetry`.
+//! packet chooses its route (`routes`); with progressive routes, a later router may change it. A failed link loses the packets that are sent over it.
+//! What routers measure for congestion control is in `telemetry`.
 //!
 //! If the outgoing link is faster than the incoming one, the head waits until the tail can follow without a gap. If it is slower, the buffer
 //! space is freed later by the difference.
 
 mod border;
+mod failures;
 mod pauses;
 mod records;
 mod routes;
@@ -31,11 +32,10 @@ mod telemetry;
 use std::collections::VecDeque;
 
 pub(crate) use self::border::{Border, CarriedOperation, CrossingPacket, FreedRoom, Map, Messages};
+pub(crate) use self::failures::Failures;
 use self::pauses::Pause;
 pub(crate) use self::pauses::Thresholds;
-pub(crate) use self::records::{
-    CHANNEL_BYTES, Fabric, LANE_BYTES, LinkFailure, Marking, Medium, Packet, PacketOutcome, Part, QueuedBytes,
-};
+pub(crate) use self::records::{CHANNEL_BYTES, Fabric, LANE_BYTES, Marking, Medium, Packet, PacketOutcome, Part, QueuedBytes};
 use self::records::{Channel, Count, Lane, Release, Request};
 use self::telemetry::Backlog;
 pub(crate) use self::telemetry::{Signals, Telemetry};
@@ -49,7 +49,7 @@ use crate::nics::hpcc::HopRecord;
 use crate::nics::transfer::role;
 use crate::topology::{Ring, RoutingHeader};
 
-/// All links and routers of all rails.
+/// All links and routers of all rails. Each plane of a rail has a number as a network of its own.
 pub(crate) struct Network {
     pub(crate) fabrics: Vec<Fabric>,
     channels: Vec<Channel>,
@@ -90,9 +90,9 @@ impl Network {
         }
     }
 
-    /// Adds a rail; returns whether there is room for its channels.
+    /// Adds a network; returns whether there is room for its channels.
     pub(crate) fn add(&mut self, mut fabric: Fabric) -> bool {
-        let rail = self.fabrics.len() as u8;
+        let network = self.fabrics.len() as u8;
         let links = fabric.topology.links();
         let channels = self.channels.len() + 2 * fabric.terminals as usize + links.len();
         let lanes = self.lanes.len() + (channels - self.channels.len()) * usize::from(fabric.vcs);
@@ -116,19 +116,19 @@ impl Network {
         self.lanes.reserve_exact(lanes - self.lanes.len());
         let room = if fabric.drops { fabric.buffer } else { fabric.receive };
         for terminal in 0..fabric.terminals {
-            self.push(&fabric, rail, medium, fabric.topology.router(terminal), false, fabric.buffer);
+            self.push(&fabric, network, medium, fabric.topology.router(terminal), false, fabric.buffer);
         }
         for terminal in 0..fabric.terminals {
-            self.push(&fabric, rail, medium, terminal, true, room);
+            self.push(&fabric, network, medium, terminal, true, room);
         }
         for link in links {
-            self.push(&fabric, rail, medium + 1, link.to, false, fabric.buffer);
+            self.push(&fabric, network, medium + 1, link.to, false, fabric.buffer);
         }
         self.fabrics.push(fabric);
         true
     }
 
-    fn push(&mut self, fabric: &Fabric, rail: u8, medium: u8, to: u32, ejects: bool, room: u32) {
+    fn push(&mut self, fabric: &Fabric, network: u8, medium: u8, to: u32, ejects: bool, room: u32) {
         self.channels.push(Channel {
             free: 0,
             wake: u64::MAX,
@@ -141,7 +141,7 @@ impl Network {
             lane: self.lanes.len() as u32,
             lines: 0,
             medium,
-            rail,
+            network,
             ejects,
         });
         self.ports.push(0);
@@ -169,8 +169,8 @@ impl Network {
     }
 
     /// Makes a packet of `bytes` that will leave from a terminal.
-    pub(crate) fn packet(&mut self, rail: u8, terminal: u32, header: RoutingHeader, bytes: u32, part: Part) -> u32 {
-        let fabric = &self.fabrics[usize::from(rail)];
+    pub(crate) fn packet(&mut self, network: u8, terminal: u32, header: RoutingHeader, bytes: u32, part: Part) -> u32 {
+        let fabric = &self.fabrics[usize::from(network)];
         let channel = fabric.first_channel + terminal;
         self.packets.insert(Packet {
             ready: 0,
@@ -184,15 +184,22 @@ impl Network {
             lane: fabric.lane(channel, 0),
             lanes: fabric.vcs,
             ring: Ring::None,
-            rail,
+            network,
             marked: false,
         })
     }
 
-    /// Returns the source terminal of a packet that has not gone beyond the link of its NIC.
+    /// Returns the source NIC of a packet that has not gone beyond the link of its NIC.
     #[inline]
-    pub(crate) fn terminal(&self, packet: &Packet) -> u32 {
-        packet.channel - self.fabrics[usize::from(packet.rail)].first_channel
+    pub(crate) fn source(&self, packet: &Packet) -> u32 {
+        let fabric = &self.fabrics[usize::from(packet.network)];
+        fabric.first_nic + packet.channel - fabric.first_channel
+    }
+
+    /// Returns the destination NIC of a packet.
+    #[inline]
+    pub(crate) fn destination(&self, packet: &Packet) -> u32 {
+        self.fabrics[usize::from(packet.network)].first_nic + packet.terminal()
     }
 
     /// The head of a packet has passed the stages before the switch.
@@ -268,8 +275,8 @@ impl Network {
 
     /// Frees the buffer space of a packet that leaves its destination NIC at time `at`.
     pub(crate) fn free(&mut self, queue: &mut Queue, packet: u32, at: u64) {
-        let Packet { input, port, bytes, rail, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { input, port, bytes, network, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         if !fabric.drops {
             let (back, claim) = (at + fabric.credit + fabric.host.cable, fabric.claim(bytes));
             self.release(queue, port, input, back, claim);
@@ -308,8 +315,8 @@ impl Network {
     /// Sends a packet over one of the lanes it may take, or puts it in line for one.
     fn ask(&mut self, queue: &mut Queue, Request { packet, input, channel, lane: first }: Request) {
         let now = queue.now();
-        let Packet { lanes, bytes, ring, rail, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { lanes, bytes, ring, network, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         let lane = match u32::from(lanes) {
             1 => first,
             lanes if fabric.steady => first + self.packets[packet].header.salt % lanes,
@@ -324,7 +331,7 @@ impl Network {
             let state = &mut self.lanes[lane as usize];
             if state.room < bytes {
                 self.drops += 1;
-                let fabric = &self.fabrics[usize::from(rail)];
+                let fabric = &self.fabrics[usize::from(network)];
                 if fabric.counts_queues() {
                     self.channels[channel as usize].queued -= bytes;
                     if let Some(backlog) = self.telemetry.backlog(fabric, channel) {
@@ -354,8 +361,8 @@ impl Network {
 
     /// Reports a packet at its last router if too many bytes wait for its NIC.
     fn report_congestion(&mut self, packet: u32, channel: u32, now: u64) {
-        let Packet { rail, part, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { network, part, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         let Some(Signals::LastHop { threshold }) = fabric.signals else { return };
         if !self.channels[channel as usize].ejects || part.role != role::DATA {
             return;
@@ -445,8 +452,8 @@ impl Network {
     /// Returns when a packet that is first in line may be sent.
     #[inline]
     fn possible(&mut self, Request { packet, channel, lane, .. }: Request, now: u64) -> u64 {
-        let Packet { port, bytes, ring, rail, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { port, bytes, ring, network, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         let state = &self.lanes[lane as usize];
         let mut at = now.max(self.channels[channel as usize].free).max(state.free);
         if !fabric.drops {
@@ -470,7 +477,7 @@ impl Network {
         if self.pauses.is_empty() {
             return None;
         }
-        let fabric = &self.fabrics[usize::from(self.channels[channel as usize].rail)];
+        let fabric = &self.fabrics[usize::from(self.channels[channel as usize].network)];
         fabric.pfc.map(|_| (fabric.first_pause + lane - fabric.first_lane) as usize)
     }
 
@@ -478,7 +485,7 @@ impl Network {
     /// serves the channel.
     fn unpaused_at(&mut self, channel: u32, lane: u32, now: u64) -> u64 {
         let Some(pause) = self.pause(channel, lane) else { return now };
-        let thresholds = self.fabrics[usize::from(self.channels[channel as usize].rail)].pfc;
+        let thresholds = self.fabrics[usize::from(self.channels[channel as usize].network)].pfc;
         let ends = thresholds.and_then(|thresholds| self.pauses[pause].ends(now, thresholds));
         ends.unwrap_or_else(|| {
             self.lanes[lane as usize].starved = true;
@@ -529,7 +536,7 @@ impl Network {
         let bytes = self.packets[packet].bytes;
         let state = &mut self.lanes[lane as usize];
         let channel = &mut self.channels[number as usize];
-        let fabric = &self.fabrics[usize::from(channel.rail)];
+        let fabric = &self.fabrics[usize::from(channel.network)];
         let medium = &self.media[usize::from(channel.medium)];
         let time = medium.rate.time(u64::from(bytes));
         let mut head = now + medium.cable;
@@ -541,8 +548,7 @@ impl Network {
         }
         channel.waiting -= 1;
         let lost = (medium.loss > 0 && happens(self.seed, u64::from(number), channel.packets, medium.loss))
-            || (!fabric.failures.is_empty()
-                && fabric.fails((number - fabric.first_channel).wrapping_sub(2 * fabric.terminals), now));
+            || (!fabric.failures.is_empty() && fabric.failures.loses(number - fabric.first_channel, now));
         if let Some(marking) = fabric.marking.filter(|_| input != NONE) {
             let probability = marking.probability(channel.queued);
             if happens(!self.seed, u64::from(number), channel.packets, probability) {
@@ -618,12 +624,15 @@ impl Network {
         self.release(queue, channel, lane, at, bytes);
     }
 
-    /// Returns the regions of all parts, by the regions of the routers of each rail. A NIC belongs to the region of its router.
-    pub(crate) fn map(&self, rail_routers: &[Vec<u8>]) -> Map {
+    /// Returns the regions of all parts, by the regions of the routers of each network. A NIC belongs to the region of its router, which
+    /// is the same in all planes of a rail.
+    pub(crate) fn map(&self, network_routers: &[Vec<u8>]) -> Map {
         let (mut channels, mut nics) = (Vec::with_capacity(self.channels.len()), Vec::new());
-        for (fabric, routers) in self.fabrics.iter().zip(rail_routers) {
+        for (fabric, routers) in self.fabrics.iter().zip(network_routers) {
             let of_terminals = (0..fabric.terminals).map(|terminal| routers[fabric.topology.router(terminal) as usize]);
-            nics.extend(of_terminals.clone());
+            if nics.len() == fabric.first_nic as usize {
+                nics.extend(of_terminals.clone());
+            }
             // In both directions.
             channels.extend(of_terminals.clone().chain(of_terminals).map(|region| [region; 2]));
             channels
@@ -635,8 +644,8 @@ impl Network {
     /// Starts the departure of a packet from its buffer, which takes `time`.
     fn leave(&mut self, queue: &mut Queue, Request { packet, input, .. }: Request, time: u64) {
         let now = queue.now();
-        let Packet { port, bytes, rail, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { port, bytes, network, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         self.ports[port as usize] = now + time;
         let medium = if port - fabric.first_channel < fabric.terminals { &fabric.host } else { &fabric.link };
         let slower = time.saturating_sub(medium.rate.time(u64::from(bytes)));
@@ -659,20 +668,24 @@ impl Network {
 
     /// Handles the arrival of a packet at a router: its head at `head`, its tail `time` later.
     fn arrive(&mut self, queue: &mut Queue, packet: u32, router: u32, head: u64, time: u64) {
-        let Packet { rail, port, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
-        if fabric.chooses_routes() && port - fabric.first_channel < fabric.terminals {
-            self.choose_route(queue.now(), packet, router);
+        let Packet { network, port, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
+        if fabric.chooses_routes() {
+            if port - fabric.first_channel < fabric.terminals {
+                self.choose_route(queue.now(), packet, router);
+            } else {
+                self.revise_route(queue.now(), packet, router);
+            }
         }
         let state = &mut self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let fabric = &self.fabrics[usize::from(network)];
         let choices = fabric.topology.choices(router, &state.header);
         let mut hop = fabric.topology.route(router, &mut state.header, fabric.vcs);
         if let (Some((first, count)), Some(link)) = (choices, hop.link) {
-            hop.link = Some(self.shortest(rail, link, first, count, queue.now()));
+            hop.link = Some(self.shortest(network, link, first, count, queue.now()));
         }
         let state = &mut self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let fabric = &self.fabrics[usize::from(network)];
         let (next, medium) = match hop.link {
             Some(link) => (2 * fabric.terminals + link, &fabric.link),
             None => (fabric.terminals + state.header.to, &fabric.host),
@@ -716,11 +729,11 @@ impl Network {
         self.pauses.iter().map(|pause| pause.count).sum()
     }
 
-    /// Returns the counters of every channel, with its rail and its number on the rail.
+    /// Returns the counters of every channel, with its number within its network.
     pub(crate) fn counts(&self) -> impl Iterator<Item = Count> {
         self.channels.iter().enumerate().map(|(number, channel)| Count {
-            rail: channel.rail,
-            number: number as u32 - self.fabrics[usize::from(channel.rail)].first_channel,
+            network: channel.network,
+            number: number as u32 - self.fabrics[usize::from(channel.network)].first_channel,
             to: channel.to,
             bytes: channel.bytes,
             packets: channel.packets,
@@ -739,7 +752,7 @@ impl Network {
         for channel in 0..self.channels.len() {
             let state = &self.channels[channel];
             assert_eq!((state.waiting, state.lines, state.queued), (0, 0, 0));
-            let fabric = &self.fabrics[usize::from(state.rail)];
+            let fabric = &self.fabrics[usize::from(state.network)];
             let number = channel as u32 - fabric.first_channel;
             let to_terminal = (fabric.terminals..2 * fabric.terminals).contains(&number);
             let (vcs, room) = (u32::from(fabric.vcs), if to_terminal && !fabric.drops { fabric.receive } else { fabric.buffer });

@@ -6,5 +6,6 @@ pub(crate) mod flowlet;
 pub(crate) mod hpcc;
 pub(crate) mod nic;
 pub(crate) mod node;
+pub(crate) mod port;
 pub(crate) mod slingshot;
 pub(crate) mod transfer;

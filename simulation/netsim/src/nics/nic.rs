@@ -40,6 +40,11 @@ pub(crate) struct RailNics {
     /// The first of its NICs, and the number of NICs per node.
     pub(crate) first: u32,
     pub(crate) count: u32,
+    /// Number of planes, which is that of the ports of a NIC.
+    pub(crate) planes: u32,
+    /// The network of the first plane, and, if there are several, the first port of the first NIC.
+    pub(crate) first_network: u8,
+    pub(crate) first_port: usize,
     /// Number of nodes of a group, if the rail connects only nodes of one group.
     pub(crate) group: Option<u32>,
     pub(crate) kind: RailKind,
@@ -53,6 +58,7 @@ pub(crate) struct RailNics {
     pub(crate) write: Rate,
     pub(crate) receive_bytes: u32,
     pub(crate) atomic: u64,
+    /// For all ports together.
     pub(crate) transmit_packets: u32,
     pub(crate) order: TransmitOrder,
     pub(crate) spread: Spread,
@@ -68,6 +74,8 @@ pub(crate) struct RailNics {
     pub(crate) bank_packets: u32,
     /// Whether packets can be lost, so that unanswered operations are repeated.
     pub(crate) lossy: bool,
+    /// Whether packets of an operation take several planes, so that the receiver accepts them out of order.
+    pub(crate) reorders: bool,
     pub(crate) slots: Option<u32>,
     pub(crate) service: Option<u64>,
     pub(crate) timeout: u64,
@@ -77,11 +85,20 @@ pub(crate) struct RailNics {
 }
 
 impl RailNics {
-    pub(crate) fn new(spec: &RailSpec, software: &Software, first: u32, first_flowlet: usize) -> Self {
+    /// `first_network`, `first_port` and `first_flowlet` are those of the rail.
+    pub(crate) fn new(
+        spec: &RailSpec,
+        software: &Software,
+        first: u32,
+        (first_network, first_port, first_flowlet): (u8, usize, usize),
+    ) -> Self {
         let nic = &spec.nic;
         Self {
             first,
             count: spec.count,
+            planes: spec.planes,
+            first_network,
+            first_port,
             group: spec.group,
             kind: spec.kind,
             operation_bytes_max: spec.operation_bytes_max,
@@ -94,17 +111,21 @@ impl RailNics {
             write: bytes_per_second(nic.write_gb_per_s),
             receive_bytes: nic.receive_bytes,
             atomic: picoseconds(nic.atomic_ns),
-            transmit_packets: nic.transmit_packets,
+            transmit_packets: nic.transmit_packets * spec.planes,
             order: nic.order,
             spread: nic.spread,
             flowlet: picoseconds(nic.flowlet_ns),
             first_flowlet,
-            control: spec.congestion.as_ref().map(|congestion| Control::new(congestion, spec.host_link().gb_per_s)),
+            control: spec
+                .congestion
+                .as_ref()
+                .map(|congestion| Control::new(congestion, f64::from(spec.planes_of_operation()) * spec.host_link().gb_per_s)),
             telemetry_bytes: 0,
             stages: nic.stages.iter().map(|&(bytes, time, rate)| (bytes, picoseconds(time), bytes_per_second(rate))).collect(),
             bank: picoseconds(bank_ns(nic, software)),
             bank_packets: nic.bank_packets,
             lossy: spec.lossy(),
+            reorders: spec.planes_of_operation() > 1,
             slots: spec.receive.slots,
             service: spec.receive.service_ns.map(picoseconds),
             timeout: picoseconds(spec.reliability.timeout_ns),
@@ -170,6 +191,8 @@ pub(crate) struct Nic {
     pub(crate) rail: u8,
     /// Whether a packet is being read.
     pub(crate) reading: bool,
+    /// The plane for which it has read last, if it has several ports.
+    pub(crate) last_plane: u8,
     /// Number of packets that were or are being read, and that the link has not taken.
     pub(crate) buffered: u32,
     /// Its number on the rail.
@@ -196,6 +219,7 @@ impl Nic {
         Self {
             rail,
             reading: false,
+            last_plane: 0,
             buffered: 0,
             terminal,
             sequence: 0,

@@ -62,13 +62,15 @@ pub(crate) enum Path {
     /// A detour: in a dragonfly and a dragonfly+ through the group that `via` names, in a HyperX and a slim fly through the router that `via` names, in a fat tree over
     /// the up links that `salt` selects.
     Detour,
+    /// In a dragonfly, a detour that began at the second router.
+    LateDetour,
 }
 
 impl Path {
     /// Whether the packet makes a detour; if the route is not chosen yet, whether it makes one `by_default`.
     fn detours(self, by_default: bool) -> bool {
         match self {
-            Self::Detour => true,
+            Self::Detour | Self::LateDetour => true,
             Self::Usual => false,
             Self::Open => by_default,
         }
@@ -237,6 +239,13 @@ impl Topology {
         }
     }
 
+    /// The number of routers, of those with links or with one of `terminals` terminals.
+    pub(crate) fn routers(&self, terminals: u32) -> u32 {
+        let of_terminals = (0..terminals).map(|terminal| self.router(terminal));
+        let linked = self.links().into_iter().flat_map(|link| [link.from, link.to]);
+        linked.chain(of_terminals).max().map_or(0, |last| last + 1)
+    }
+
     /// All links, in the order of their numbers.
     pub(crate) fn links(&self) -> Vec<Link> {
         match self {
@@ -272,6 +281,15 @@ impl Topology {
             Self::DragonflyPlus(plus) => plus.adapts(),
             Self::Hyperx(hyperx) => hyperx.adapts(),
             Self::SlimFly(slim_fly) => slim_fly.adapts(),
+            _ => None,
+        }
+    }
+
+    /// Returns the detour to which a packet on its usual route may change at a router behind its first one; `None` if it may not.
+    pub(crate) fn late_detour(&self, at: u32, header: &RoutingHeader) -> Option<Path> {
+        match self {
+            Self::Dragonfly(dragonfly) => dragonfly.late_detour(at, header),
+            Self::DragonflyPlus(plus) => plus.late_detour(at, header),
             _ => None,
         }
     }
