@@ -132,6 +132,11 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.congestion.decrease", Number),
     ("rail.congestion.decrease_max", Number),
     ("rail.congestion.window_packets", Count(1 << 16)),
+    ("rail.reduction.level", Word(&["routers", "nics"])),
+    ("rail.reduction.combine_ns", Nanoseconds),
+    ("rail.reduction.bytes_max", Bytes(1 << 16)),
+    ("rail.reduction.groups_max", Count(1 << 16)),
+    ("rail.reduction.radix", Count(1 << 10)),
     ("rail.failure.link", List("numbers of two routers")),
     ("rail.failure.at_ns", Nanoseconds),
     ("rail.failure.until_ns", Nanoseconds),
@@ -218,7 +223,7 @@ mod tests {
             let with = format!("[{table}]\nno_such = 1\n{after}");
             assert_eq!(accepted("rx200-qdr", after, &with), known(table), "{table}");
         }
-        for (table, rest) in [("rail.router.pfc", ""), ("rail.router.ecn", "")] {
+        for (table, rest) in [("rail.router.pfc", ""), ("rail.router.ecn", ""), ("rail.reduction", "")] {
             let with = format!("[{table}]\nno_such = 1\n{rest}[rail.topology]");
             assert_eq!(accepted("rx200-qdr", "[rail.topology]", &with), known(table), "{table}");
         }
@@ -250,6 +255,7 @@ mod tests {
                 "rail.kind" => vec![("kind = \"infiniband-rc\"", unknown)],
                 "rail.topology.type" => vec![(STAR, unknown)],
                 "rail.congestion.control" => vec![("[rail.topology]", format!("[rail.congestion]\n{unknown}\n[rail.topology]"))],
+                "rail.reduction.level" => vec![("[rail.topology]", format!("[rail.reduction]\n{unknown}\n[rail.topology]"))],
                 "rail.topology.deadlock" => vec![(STAR, format!("type = \"ring\"\n{unknown}"))],
                 "rail.topology.routes" => ["fat-tree", "dragonfly", "dragonfly-plus", "hyperx", "slim-fly"]
                     .map(|kind| (STAR, format!("type = \"{kind}\"\n{unknown}")))

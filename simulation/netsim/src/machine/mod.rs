@@ -4,6 +4,7 @@
 //! |---|---|
 //! | this file | a description that was read and checked |
 //! | `spec`, `software`, `datagrams`, `topologies` | its tables: hardware, the library's use of cores, networks |
+//! | `reduction` | reductions by routers or NICs |
 //! | `times` | tables of times by size |
 //! | `check` | the check of all values |
 //! | `keys` | all values by their paths |
@@ -11,6 +12,7 @@
 mod check;
 pub(crate) mod datagrams;
 pub(crate) mod keys;
+pub(crate) mod reduction;
 pub(crate) mod software;
 pub(crate) mod spec;
 pub(crate) mod times;

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::datagrams::Datagrams;
+use super::reduction::ReductionSpec;
 use super::software::Software;
 use super::topologies::TopologySpec;
 
@@ -100,6 +101,8 @@ pub(crate) struct RailSpec {
     pub(crate) topology: TopologySpec,
     #[serde(default)]
     pub(crate) congestion: Option<CongestionSpec>,
+    #[serde(default)]
+    pub(crate) reduction: Option<ReductionSpec>,
     /// Links that fail during operation.
     #[serde(default)]
     pub(crate) failure: Vec<FailureSpec>,
