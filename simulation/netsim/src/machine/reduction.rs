@@ -6,7 +6,7 @@ use super::MachineError;
 use super::check::{delay, range};
 use super::spec::RailSpec;
 
-/// Maximum number of bytes of a contribution: one packet of the longest kind that routers combine, of SHARP's streaming aggregation.
+/// Maximum number of bytes of a contribution, which is one packet.
 const BYTES_MAX: u32 = 1 << 16;
 
 /// Maximum number of groups of a machine.
