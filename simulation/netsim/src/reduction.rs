@@ -329,13 +329,6 @@ impl ReductionSpec {
     }
 }
 
-impl Machine {
-    /// Returns what the routers or NICs of the machine reduce; `None` if they do not.
-    pub fn reduction(&self) -> Option<ReductionLimits> {
-        reducing(self).map(|(_, spec)| spec.limits())
-    }
-}
-
 /// The first rail that reduces.
 fn reducing(machine: &Machine) -> Option<(&RailSpec, &ReductionSpec)> {
     machine.rails.iter().find_map(|rail| Some((rail, rail.reduction.as_ref()?)))
