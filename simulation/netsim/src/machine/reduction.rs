@@ -15,6 +15,9 @@ const GROUPS_MAX: u32 = 1 << 16;
 /// Maximum number of NICs that send to one NIC.
 const RADIX_MAX: u32 = 1 << 10;
 
+/// Number of NICs that send to one NIC by default: a flat tree, as each level costs two messages.
+const RADIX: u32 = 8;
+
 /// Reductions by the routers or the NICs of a rail.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,7 +46,7 @@ pub(crate) enum ReductionLevel {
 impl ReductionSpec {
     /// The number of NICs that send to one NIC, unless routers combine.
     pub(crate) fn radix(&self) -> Option<u32> {
-        (self.level == ReductionLevel::Nics).then(|| self.radix.unwrap_or(2))
+        (self.level == ReductionLevel::Nics).then(|| self.radix.unwrap_or(RADIX))
     }
 
     pub(super) fn check(&self, rail: &RailSpec) -> Result<(), MachineError> {

@@ -96,7 +96,8 @@ fn a_fat_tree_is_its_own_tree() {
 
 #[test]
 fn nics_combine_by_messages() {
-    let chain = machine(r#"type = "mesh", dimensions = [8]"#, NICS);
+    let of_radix = |radix: &str| machine(r#"type = "mesh", dimensions = [8]"#, &format!("{NICS}{radix}"));
+    let chain = of_radix(", radix = 2");
     // From NIC to NIC over L links: cable, routing and switch at each router, and the packet on its slowest link once.
     let message = |links: u64| 1 + links * (10 + 20 + 3) + (10 + 20) + 1 + if links > 0 { 40 } else { 10 };
     // The parents of members 1, 2 are member 0, and that of member 3 is member 1.
@@ -105,9 +106,11 @@ fn nics_combine_by_messages() {
         results(&chain, 8, &[0, 1, 2, 3], 0),
         [root, root + message(1), root + message(2), root + message(1) + message(2)]
     );
-    let wide = machine(r#"type = "mesh", dimensions = [8]"#, &format!("{NICS}, radix = 3"));
     let root = 100 + message(3) + 7;
-    assert_eq!(results(&wide, 8, &[0, 1, 2, 3], 0), [root, root + message(1), root + message(2), root + message(3)]);
+    for radix in [", radix = 3", ""] {
+        let wide = [root, root + message(1), root + message(2), root + message(3)];
+        assert_eq!(results(&of_radix(radix), 8, &[0, 1, 2, 3], 0), wide, "{radix}");
+    }
 }
 
 #[test]
