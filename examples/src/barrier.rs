@@ -15,7 +15,7 @@ use crate::usage::{Stop, at_least_one, exit, parse};
 #[derive(Parser)]
 #[command(name = "barrier")]
 struct Arguments {
-    /// Algorithm: ring, recursive-doubling, dissemination, central, tree, or entry-permit (Fagus)
+    /// Algorithm: ring, recursive-doubling, dissemination, central, tree, network, or entry-permit (Fagus)
     #[arg(long, value_name = "NAME", default_value_t = Algorithm::World(BarrierAlgorithm::RecursiveDoubling))]
     algorithm: Algorithm,
     /// Number of consecutive barriers in the measurement

@@ -3,7 +3,7 @@
 //!
 //! | trait | provides | real | simulated |
 //! |---|---|---|---|
-//! | [`Transport`], with [`Network`] and [`Registry`] | other ranks' memory | shm, udp, ofi | a network interface in virtual time |
+//! | [`Transport`], with [`Network`], [`Registry`] and [`Extensions`] | other ranks' memory | shm, udp, ofi | a network interface in virtual time |
 //! | [`Clock`] | time | the system's monotonic clock | the event queue's time |
 //! | [`Wait`] | giving up the core | futex on a doorbell | the next event is processed |
 //! | [`Bootstrap`] | the ranks of the job | the launcher, PMI, PMIx | the list of simulated ranks |
@@ -19,6 +19,7 @@
 mod bootstrap;
 mod capabilities;
 mod clock;
+mod extensions;
 pub mod limits;
 mod parts;
 mod transport;
@@ -28,6 +29,7 @@ mod wait;
 pub use bootstrap::{Bootstrap, BootstrapError};
 pub use capabilities::{Capabilities, DeviceAccess, KeyMode, NativeAtomics, Ordering, Protection};
 pub use clock::Clock;
+pub use extensions::{Extensions, ReductionGroup, ReductionOperator, Reductions, TwoSided};
 pub use parts::Parts;
 /// Parameters of operations besides addresses.
 pub use pelago_base::{AtomicOperator, Width};
@@ -39,7 +41,7 @@ pub use pelago_memory::{
 pub use pelago_sync::{Doorbell, Slept};
 pub use transport::{
     Address, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail, RegisterError, Registry,
-    Token, Transfer, Transport, TwoSided,
+    Token, Transfer, Transport,
 };
 pub use trusted::TrustedTransport;
 pub use wait::{Activity, Awaited, Fault, For, Reports, Tally, VirtualTime, Wait, WaitPolicy, WaitSite, Woken};

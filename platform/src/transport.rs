@@ -4,7 +4,7 @@ pub use pelago_base::Failure;
 use pelago_base::{AtomicOperator, Blocks, GlobalAddress, Instant, Rank, Shape, Width};
 use pelago_memory::{Cells, Region};
 
-use crate::Capabilities;
+use crate::{Capabilities, Extensions};
 
 /// One way to access other ranks' memory.
 ///
@@ -64,8 +64,8 @@ pub trait Transport: Send {
     /// Called before the caller sleeps: until the next `progress`, the thread that then serves the rank, if any, handles arrivals.
     fn before_sleep(&mut self);
 
-    /// Returns the native two-sided messages of this network, if it has any.
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided>;
+    /// Returns what this network offers besides access to memory, if it offers anything.
+    fn extensions(&mut self) -> Option<&mut dyn Extensions>;
 }
 
 /// The peers that a transport reaches, and their endpoints.
@@ -155,23 +155,6 @@ impl Flags {
     pub const NOTIFY: Self = Self { notify: true, ..Self::NONE };
 }
 
-/// Native two-sided messages of a network, with the network's own behaviour when a receiver has no room.
-///
-/// The library does not use them. They allow programs to compare.
-///
-/// - S1 A message arrives whole and at most once; messages are not ordered.
-/// - S2 If a message does not arrive, its sender learns of that only if the network detects it.
-pub trait TwoSided {
-    /// Sends bytes, which are captured, to the rank of an endpoint; a completion carries `token`. Fences order operations but not messages.
-    ///
-    /// # Errors
-    /// As [`Transport::post`].
-    fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError>;
-
-    /// Takes the next message that has arrived, with its sender, and frees its place in the network.
-    fn take(&mut self) -> Option<(Rank, Box<[u8]>)>;
-}
-
 impl<T: Transport + ?Sized> Transport for Box<T> {
     fn network(&mut self) -> &mut dyn Network {
         (**self).network()
@@ -208,8 +191,8 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
         (**self).before_sleep();
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        (**self).two_sided()
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
+        (**self).extensions()
     }
 }
 
@@ -416,6 +399,9 @@ pub enum PostError {
     /// This rail accepts only single blocks, or the blocks are more than it accepts, differ in size between the two ends, or overlap.
     #[error("this transport does not take these blocks as one operation")]
     Blocks,
+    /// This rank has not opened such a group of reductions.
+    #[error("this rank takes no part in such a group of reductions")]
+    Group,
     /// The rail does not accept so few bytes with a signal, or no put with signal at all.
     #[error("this transport does not take these bytes and their signal as one operation")]
     Signalled,

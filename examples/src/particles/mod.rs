@@ -80,7 +80,7 @@ struct Arguments {
     /// The same as --sync arrivals
     #[arg(long, conflicts_with = "sync")]
     no_sync: bool,
-    /// Barrier between phases: ring, recursive-doubling, dissemination, central or tree
+    /// Barrier between phases: ring, recursive-doubling, dissemination, central, tree or network
     #[arg(long, value_name = "NAME", default_value_t = BarrierAlgorithm::RecursiveDoubling)]
     algorithm: BarrierAlgorithm,
     /// Number of repetitions of the exchange; the fastest counts

@@ -41,11 +41,13 @@ events! {
     MessagePosted = "messages_posted",
     /// A rank received a two-sided message.
     MessageTaken = "messages_taken",
-    /// A transport refused an operation or a message for lack of room.
+    /// A network accepted a contribution to a reduction.
+    ContributionPosted = "contributions_posted",
+    /// A transport refused an operation, a message or a contribution for lack of room.
     PostRefused = "posts_refused",
-    /// A transport completed an operation or a message.
+    /// A transport completed an operation, a message or a contribution.
     Completed = "completed",
-    /// A transport completed an operation or a message with a failure.
+    /// A transport completed an operation, a message or a contribution with a failure.
     Failed = "failed",
     /// An operation was issued that went through a transport instead of loads and stores.
     OperationIssued = "operations",

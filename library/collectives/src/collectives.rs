@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use pelago_base::Team;
-use pelago_rma::{Error, Group, Pod, Result, Symmetric, World};
+use pelago_rma::{Error, Group, Pod, ReductionOperator, Result, Symmetric, World};
 
 use crate::choice::{Candidate, Choice, Explanation, Rails};
 use crate::cost::Model;
@@ -272,9 +272,14 @@ impl<'w> Collectives<'w> {
 
     /// Combines the values of all members; all get the result, bitwise the same.
     ///
+    /// Cost: where the network [combines](Self::is_in_network) them, one contribution of each member.
+    ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast).
     pub fn allreduce<T: Pod>(&self, values: &mut [T], operator: impl Operator<T>) -> Result<()> {
+        if let Some(reduction) = self.in_network(values.len(), &operator) {
+            return self.told(self.allreduce_in_network(reduction, values));
+        }
         let commutes = operator.commutes();
         self.once(Collective::Allreduce, values.len(), None, values, &operator, commutes)
     }
@@ -337,6 +342,38 @@ impl<'w> Collectives<'w> {
     pub fn exclusive_scan<T: Pod>(&self, values: &mut [T], operator: impl Operator<T>) -> Result<()> {
         let commutes = operator.commutes();
         self.once(Collective::ExclusiveScan, values.len(), None, values, &operator, commutes)
+    }
+
+    /// Whether the network combines the values of a one-shot [`allreduce`](Self::allreduce) of `count` values: it combines for this team, has the
+    /// [operator](Operator::in_network), takes so many words, and no other algorithm was [tuned](Self::tune) or [set](Self::set) for the nearest
+    /// number of bytes. The same on all members. Plans and started operations do not use the network.
+    pub fn is_in_network<T: Pod>(&self, count: usize, operator: &impl Operator<T>) -> bool {
+        self.in_network(count, operator).is_some()
+    }
+
+    fn in_network<T: Pod>(&self, count: usize, operator: &impl Operator<T>) -> Option<ReductionOperator> {
+        let reduction = operator.in_network()?;
+        let words_max = self.group.as_ref().map_or_else(|| self.world.network_words(), Group::network_words)?;
+        let fits = size_of::<T>() == size_of::<u64>() && (1..=words_max).contains(&count);
+        let set = self.set_for(Collective::Allreduce, count * size_of::<T>(), |_| true);
+        (fits && set.is_none_or(|set| set == Algorithm::Network)).then_some(reduction)
+    }
+
+    fn allreduce_in_network<T: Pod>(&self, reduction: ReductionOperator, values: &mut [T]) -> Result<()> {
+        let mut words = self.scratch.take::<u64>(values.len());
+        let combined = &mut words[..values.len()];
+        for (word, value) in combined.iter_mut().zip(&*values) {
+            *word = u64::from_ne_bytes(value.as_bytes().try_into().expect("a value is a word"));
+        }
+        let done = match &self.group {
+            Some(group) => group.allreduce_words(reduction, combined),
+            None => self.world.allreduce_words(reduction, combined),
+        };
+        if done.is_ok() {
+            values.iter_mut().zip(combined).for_each(|(value, word)| value.as_mut_bytes().copy_from_slice(&word.to_ne_bytes()));
+        }
+        self.scratch.give(words);
+        done
     }
 
     /// Makes sure that the slices have the lengths that the operation needs at this member.
@@ -519,13 +556,19 @@ impl<'w> Collectives<'w> {
 
     /// Returns the algorithm of the table for the nearest number of bytes, else the model's choice.
     pub(crate) fn choose(&self, key: Key) -> Algorithm {
-        let (table, bytes) = (self.table.borrow(), (key.count * key.value_bytes).max(1));
-        let distance = |entry: &&Entry| bytes.ilog2().abs_diff(entry.bytes.max(1).ilog2());
-        let alike = table.iter().filter(|entry| entry.operation == key.operation.rooted(0));
-        let possible = alike.filter(|entry| self.shape(key, entry.algorithm).is_possible(self.is_mapped()));
-        let set = possible.min_by_key(distance).map(|entry| entry.algorithm);
+        let is_possible = |algorithm| self.shape(key, algorithm).is_possible(self.is_mapped());
+        let set = self.set_for(key.operation, key.count * key.value_bytes, is_possible);
         let modelled = || self.candidates_of(key).first().map_or(Algorithm::Flat, |first| first.algorithm);
         set.unwrap_or_else(modelled)
+    }
+
+    /// Returns the possible algorithm of the table for the nearest number of bytes, if it has one.
+    fn set_for(&self, operation: Collective, bytes: usize, is_possible: impl Fn(Algorithm) -> bool) -> Option<Algorithm> {
+        let (table, bytes) = (self.table.borrow(), bytes.max(1));
+        let distance = |entry: &&Entry| bytes.ilog2().abs_diff(entry.bytes.max(1).ilog2());
+        let alike = table.iter().filter(|entry| entry.operation == operation.rooted(0));
+        let possible = alike.filter(|entry| is_possible(entry.algorithm));
+        possible.min_by_key(distance).map(|entry| entry.algorithm)
     }
 
     pub(crate) fn prepare<T: Pod>(&self, key: Key, fold: &dyn Fold<T>, choice: Choice) -> Result<(PlanState, Explanation)> {

@@ -169,6 +169,7 @@ pub struct UnknownCollective;
 /// | `ring` | allreduce, allgather, reduce-scatter | always the right neighbour, p − 1 steps each way |
 /// | `bruck` | allgather, alltoall | ⌈log₂ p⌉ steps for any p, blocks travel together |
 /// | `pairwise` | alltoall | one partner at a time |
+/// | `network` | one-shot allreduce | routers or NICs combine short values, where the machine can; the first choice there |
 /// | `shared` | all but barriers | members read each other's memory; only where all ranks' memory is mapped |
 ///
 /// Sources: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH" (2005); Bruck et al., "Efficient
@@ -189,11 +190,12 @@ pub enum Algorithm {
     Bruck,
     Pairwise,
     Shared,
+    Network,
 }
 
 impl Algorithm {
     /// Every algorithm.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Flat,
         Self::Direct,
         Self::Binomial,
@@ -206,6 +208,7 @@ impl Algorithm {
         Self::Bruck,
         Self::Pairwise,
         Self::Shared,
+        Self::Network,
     ];
 
     /// The name.
@@ -223,6 +226,7 @@ impl Algorithm {
             Self::Bruck => "bruck",
             Self::Pairwise => "pairwise",
             Self::Shared => "shared",
+            Self::Network => "network",
         }
     }
 }
@@ -245,7 +249,7 @@ impl FromStr for Algorithm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an algorithm is flat, direct, binomial, chain, hierarchical, recursive-doubling, recursive-doubling-far, halving, ring, bruck, \
-     pairwise or shared"
+     pairwise, shared or network"
 )]
 pub struct UnknownAlgorithm;
 

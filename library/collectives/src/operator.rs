@@ -1,8 +1,9 @@
 //! The combination of two values.
 
+use core::any::TypeId;
 use core::ops::{Add, Mul};
 
-use pelago_rma::Pod;
+use pelago_rma::{Pod, ReductionOperator};
 
 use crate::schedule::Side;
 
@@ -20,6 +21,15 @@ pub trait Operator<T> {
     /// Whether the operator is commutative.
     fn commutes(&self) -> bool {
         false
+    }
+
+    /// Returns the operator by which a network can combine values of this type, as words of 8 bytes; `None` if there is none. The same on all
+    /// members.
+    fn in_network(&self) -> Option<ReductionOperator>
+    where
+        T: 'static,
+    {
+        None
     }
 }
 
@@ -49,7 +59,7 @@ impl<T, F: Fn(T, T) -> T> Operator<T> for Commutative<F> {
 }
 
 macro_rules! operators {
-    ($($(#[$doc:meta])* $name:ident where $bound:ident $(<$output:ident = T>)?: |$left:ident, $right:ident| $combined:expr;)+) => {$(
+    ($($(#[$doc:meta])* $name:ident where $bound:ident $(<$output:ident = T>)?: |$left:ident, $right:ident| $combined:expr, $network:expr;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
@@ -63,19 +73,38 @@ macro_rules! operators {
             fn commutes(&self) -> bool {
                 true
             }
+
+            fn in_network(&self) -> Option<ReductionOperator>
+            where
+                T: 'static,
+            {
+                let [unsigned, signed, float] = $network;
+                match TypeId::of::<T>() {
+                    id if id == TypeId::of::<u64>() => unsigned,
+                    id if id == TypeId::of::<i64>() => signed,
+                    id if id == TypeId::of::<f64>() => float,
+                    _ => None,
+                }
+            }
         }
     )+};
 }
 
+/// The operators of networks for `u64`, `i64` and `f64`. Minimum and maximum of `f64` depend on the order of values that do not compare.
+const SUM: [Option<ReductionOperator>; 3] =
+    [Some(ReductionOperator::Sum), Some(ReductionOperator::Sum), Some(ReductionOperator::FloatSum)];
+const MIN: [Option<ReductionOperator>; 3] = [Some(ReductionOperator::Min), Some(ReductionOperator::SignedMin), None];
+const MAX: [Option<ReductionOperator>; 3] = [Some(ReductionOperator::Max), Some(ReductionOperator::SignedMax), None];
+
 operators! {
-    /// The sum.
-    Sum where Add<Output = T>: |left, right| left + right;
+    /// The sum. A network that computes it wraps around where integers overflow.
+    Sum where Add<Output = T>: |left, right| left + right, SUM;
     /// The product.
-    Product where Mul<Output = T>: |left, right| left * right;
+    Product where Mul<Output = T>: |left, right| left * right, [None; 3];
     /// The smaller; of values that do not compare, the left one.
-    Min where PartialOrd: |left, right| if right < left { right } else { left };
+    Min where PartialOrd: |left, right| if right < left { right } else { left }, MIN;
     /// The larger; of values that do not compare, the left one.
-    Max where PartialOrd: |left, right| if right > left { right } else { left };
+    Max where PartialOrd: |left, right| if right > left { right } else { left }, MAX;
 }
 
 /// Combines slices: the interface of operators to executors, independent of the operator's type.

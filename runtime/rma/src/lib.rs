@@ -54,7 +54,7 @@ pub use pelago_memory::{
     BlockCopy, CellSlice, Combination, DeviceAnnouncement, DeviceBlocks, DeviceError, DeviceMemory, DeviceRange, DeviceStream,
     GlobalPtr, MemoryKind, NumberKind, Pod, PointerError, PreparedCopies, Word,
 };
-pub use pelago_platform::{Capabilities, DeviceAccess, Failure, Fault, Parts, Rail};
+pub use pelago_platform::{Capabilities, DeviceAccess, Failure, Fault, Parts, Rail, ReductionOperator};
 pub use team::barrier::{BarrierAlgorithm, UnknownBarrier};
 pub use team::group::Group;
 pub use team::symmetric::Symmetric;

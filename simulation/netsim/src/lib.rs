@@ -12,6 +12,7 @@
 //! | `netsim` | its regions, which threads may simulate; its NICs: DMA, packets, atomic units, receive slots; retransmission; intra-node copies |
 //! | `nics` | NICs, nodes and transfers as records |
 //! | `network` | virtual cut-through with credits, packet by packet |
+//! | `reduction` | reductions by routers or NICs: [`ReductionTree`] |
 //! | `topology` | how routers are connected, routes, and why they do not deadlock |
 //! | `events` | the ordered event queue; pools of records; transmission times; seeded random numbers |
 //! | [`Statistics`] | counters |
@@ -24,6 +25,7 @@ mod netsim;
 mod network;
 mod nics;
 mod operation;
+mod reduction;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -37,4 +39,5 @@ pub use machine::software::{Atomics, Descriptors, Detection, Serving, Software, 
 pub use machine::{Machine, MachineError, RailInfo};
 pub use netsim::Netsim;
 pub use operation::{FailureReason, NetworkOperation, Notice};
+pub use reduction::{ReductionLimits, ReductionTree};
 pub use statistics::{AtomicStatistics, LinkEnd, LinkStatistics, Statistics};

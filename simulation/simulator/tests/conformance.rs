@@ -100,6 +100,22 @@ fn two_rails(ranks: u32) -> Ranks {
     job_on(&format!("choice = \"first\"\n{head}[[rail]]\ngroup = 2{rail}\n[[rail]]{rail}"), ranks, 1, None)
 }
 
+/// A network whose routers reduce up to four words, for up to four groups.
+fn routers_that_reduce(ranks: u32) -> Ranks {
+    reducing(ranks, 1, "level = \"routers\"\ncombine_ns = 50.0\nbytes_max = 32\ngroups_max = 4\n")
+}
+
+/// A network whose NICs perform barriers, with two ranks for each.
+fn nics_that_meet(ranks: u32) -> Ranks {
+    reducing(ranks, 2, "level = \"nics\"\ncombine_ns = 50.0\ngroups_max = 4\n")
+}
+
+fn reducing(ranks: u32, per_node: u32, reduction: &str) -> Ranks {
+    let machine = Machine::bundled("rx200-qdr").unwrap();
+    let reducing = machine.replace("[rail.topology]", &format!("[rail.reduction]\n{reduction}[rail.topology]"));
+    job_on(&reducing, ranks, per_node, None)
+}
+
 /// All ranks in the memory of one node.
 fn shared_memory(ranks: u32) -> Ranks {
     job("laptop", ranks, ranks, None)
@@ -124,6 +140,8 @@ fn by_datagrams_that_cost_time(ranks: u32) -> Ranks {
 pelago_kit::conformance!(apart, a_rank_per_node);
 pelago_kit::conformance!(together, two_ranks_per_node);
 pelago_kit::conformance!(rails, two_rails);
+pelago_kit::conformance!(routers, routers_that_reduce);
+pelago_kit::conformance!(nics, nics_that_meet);
 pelago_kit::conformance!(shared, shared_memory);
 pelago_kit::conformance!(protocol, by_protocol);
 pelago_kit::conformance!(datagrams, by_datagrams_that_cost_time);

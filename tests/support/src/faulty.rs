@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use pelago_base::{Duration, GlobalAddress, Instant, Rank};
 use pelago_netsim::Machine;
 use pelago_platform::{
-    Clock, Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transport, TrustedTransport, TwoSided,
+    Clock, Completion, Endpoint, Extensions, Flags, Network, Operation, PostError, Registry, Token, Transport, TrustedTransport,
 };
 use pelago_rma::{Result, World};
 use pelago_simulator::{Computing, Data, FaultInjection, Protocol, Settings, simulate};
@@ -147,8 +147,8 @@ impl Transport for Notes {
         self.inner.before_sleep();
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        self.inner.two_sided()
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
+        self.inner.extensions()
     }
 }
 
@@ -270,7 +270,7 @@ impl Transport for Late {
         self.inner.before_sleep();
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        self.inner.two_sided()
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
+        self.inner.extensions()
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::Instant;
-use pelago_platform::{Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transport, TwoSided};
+use pelago_platform::{Completion, Endpoint, Extensions, Flags, Network, Operation, PostError, Registry, Token, Transport};
 use pelago_sweep::{Chosen, Plan, Program, Progress, Tally, examine, examine_through, sweep};
 
 fn swept(plan: Plan) -> (Tally, Vec<String>) {
@@ -160,8 +160,8 @@ impl Transport for Saboteur {
         moved || any
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        self.inner.two_sided()
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
+        self.inner.extensions()
     }
 }
 

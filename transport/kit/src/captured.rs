@@ -160,7 +160,9 @@ impl Work<'_> {
     pub(crate) fn post<T: Transport>(self, by: &mut T, now: Instant, to: Endpoint, token: Token) -> Result<(), PostError> {
         match self {
             Self::Operation(operation, flags) => by.post(now, to, operation, flags, token),
-            Self::Message(bytes) => by.two_sided().ok_or(PostError::Unknown(to))?.send(now, to, bytes, token),
+            Self::Message(bytes) => {
+                by.extensions().and_then(|by| by.two_sided()).ok_or(PostError::Unknown(to))?.send(now, to, bytes, token)
+            }
         }
     }
 }

@@ -27,8 +27,8 @@ use pelago_base::{AddressLayout, AtomicOperator, Blocks, Duration, GlobalAddress
 use pelago_memory::{Cells, MemoryKind, Region, Regions, copy_strided, write_strided};
 use pelago_platform::limits;
 use pelago_platform::{
-    self as platform, Address, Capabilities, Completion, ConnectError, DeviceAccess, Endpoint, Failure, Flags, KeyMode,
-    NativeAtomics, Operation, Ordering, PostError, Protection, Rail, RegisterError, Registry, Token, Transport, TwoSided,
+    self as platform, Address, Capabilities, Completion, ConnectError, DeviceAccess, Endpoint, Extensions, Failure, Flags,
+    KeyMode, NativeAtomics, Operation, Ordering, PostError, Protection, Rail, RegisterError, Registry, Token, Transport,
 };
 
 use crate::captured::{Captured, check_blocks, ends, length, written};
@@ -205,7 +205,7 @@ impl Transport for Loopback {
 
     fn before_sleep(&mut self) {}
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
         None
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use pelago_base::{AddressLayout, Duration, Event, GlobalAddress, Instant, Rank, SegmentId};
+use pelago_base::{AddressLayout, Duration, Event, GlobalAddress, Instant, Rank, SegmentId, Team};
 use pelago_kit::{Count, Fault, Faults, Loopback, Split, Trace};
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail, Registry,
-    Token, Transfer, Transport, TwoSided,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Extensions, Failure, Flags, Network, Operation, PostError, Rail,
+    ReductionGroup, ReductionOperator, Reductions, Registry, Token, Transfer, Transport, TwoSided,
 };
 
 const RANKS: u32 = 3;
@@ -32,6 +32,7 @@ struct Postal {
     me: Rank,
     shared: Arc<Mutex<Shared>>,
     done: Vec<Token>,
+    results: VecDeque<u64>,
 }
 
 impl Postal {
@@ -40,7 +41,7 @@ impl Postal {
         let ends = Loopback::network(layout(), RANKS).into_iter().zip((0..RANKS).map(Rank::new));
         let end = |(inner, me): (Loopback, Rank)| {
             let capabilities = Capabilities { data_bytes_max: DATA_BYTES_MAX, ..*inner.capabilities() };
-            Self { inner: Box::new(inner), capabilities, me, shared: shared.clone(), done: Vec::new() }
+            Self { inner: Box::new(inner), capabilities, me, shared: shared.clone(), done: Vec::new(), results: VecDeque::new() }
         };
         let mut ends: Vec<_> = ends.map(end).collect();
         ends.iter_mut().for_each(connect_all);
@@ -89,11 +90,56 @@ impl Transport for Postal {
         self.inner.next_deadline()
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
         Some(self)
     }
 
     fn before_sleep(&mut self) {}
+}
+
+impl Extensions for Postal {
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        Some(self)
+    }
+
+    fn reductions(&mut self) -> Option<&mut dyn Reductions> {
+        Some(self)
+    }
+}
+
+/// A network whose groups have one member.
+impl Reductions for Postal {
+    fn words_max(&mut self) -> usize {
+        1
+    }
+
+    fn open(&mut self, members: &Team) -> Option<ReductionGroup> {
+        (members.size() == 1).then_some(ReductionGroup(7))
+    }
+
+    fn contribute(
+        &mut self,
+        _now: Instant,
+        to: ReductionGroup,
+        _operator: ReductionOperator,
+        words: &[u64],
+        token: Token,
+    ) -> Result<(), PostError> {
+        if to != ReductionGroup(7) {
+            return Err(PostError::Group);
+        }
+        self.results.push_back(words[0]);
+        self.done.push(token);
+        Ok(())
+    }
+
+    fn take(&mut self, _of: ReductionGroup, into: &mut [u64]) -> bool {
+        self.results.pop_front().map(|word| into[0] = word).is_some()
+    }
+
+    fn close(&mut self, _group: ReductionGroup) {
+        self.results.clear();
+    }
 }
 
 impl Network for Postal {
@@ -156,11 +202,16 @@ fn post_size(end: &mut impl Transport, now: Instant, to: Endpoint, transfer: Tra
 }
 
 fn send(end: &mut impl Transport, now: Instant, to: u32, bytes: &[u8], token: u64) -> Result<(), PostError> {
-    end.two_sided().expect("the network has messages").send(now, Endpoint(to), bytes, Token(token))
+    end.extensions().and_then(|end| end.two_sided()).expect("the network has messages").send(
+        now,
+        Endpoint(to),
+        bytes,
+        Token(token),
+    )
 }
 
 fn take(end: &mut impl Transport) -> Option<(Rank, Vec<u8>)> {
-    let taken = end.two_sided().expect("the network has messages").take();
+    let taken = end.extensions().and_then(|end| end.two_sided()).expect("the network has messages").take();
     taken.map(|(from, bytes)| (from, bytes.into()))
 }
 
@@ -193,6 +244,29 @@ fn all_is_there(end: &mut impl Transport, peer: &mut Postal) {
     assert_eq!(take(end), None);
     end.flush(now);
     assert_eq!(peer.shared().flushes, 1);
+    all_reductions_are_there(end, &mut now);
+}
+
+fn reductions(end: &mut impl Transport) -> &mut dyn Reductions {
+    end.extensions().and_then(|end| end.reductions()).expect("the network has reductions")
+}
+
+fn contribute(end: &mut impl Transport, group: ReductionGroup) -> Result<(), PostError> {
+    reductions(end).contribute(Instant::ZERO, group, ReductionOperator::Sum, &[5], Token(9))
+}
+
+fn all_reductions_are_there(end: &mut impl Transport, now: &mut Instant) {
+    assert_eq!((reductions(end).words_max(), reductions(end).open(&Team::all(2))), (1, None));
+    let group = reductions(end).open(&Team::all(1)).expect("one member");
+    assert_eq!(contribute(end, ReductionGroup(1)), Err(PostError::Group));
+    contribute(end, group).unwrap();
+    assert_eq!(completions(end, now), [Completion { token: Token(9), result: Ok(0) }]);
+    let mut word = [0];
+    assert!(reductions(end).take(group, &mut word) && word == [5] && !reductions(end).take(group, &mut word));
+    contribute(end, group).unwrap();
+    reductions(end).close(group);
+    assert!(!reductions(end).take(group, &mut word), "the layers pass on that the group is closed");
+    completions(end, now);
 }
 
 /// Two networks as one; the first two ranks are on one node.
@@ -216,7 +290,7 @@ fn every_layer_has_what_is_inside() {
 fn no_layer_has_what_is_not_inside() {
     let end = Loopback::network(layout(), 1).remove(0);
     let mut end = Count::new(Trace::new(Fault::new(end, layout(), Faults::default()), |_: &str| ()));
-    assert!(end.two_sided().is_none());
+    assert!(end.extensions().is_none());
     assert_eq!(end.network().capabilities().data_bytes_max, u64::MAX);
     assert_eq!(post_size(&mut end, Instant::ZERO, Endpoint(0), put(1), Token(0)), Err(PostError::Sizes));
 }
@@ -255,10 +329,12 @@ fn messages_and_sizes_are_counted() {
     (0..2).for_each(|token| send(&mut peer, now, 0, b"", token).unwrap());
     while take(&mut end).is_some() {}
     completions(&mut end, &mut now);
+    all_reductions_are_there(&mut end, &mut now);
     let counters = end.counters();
     let counts =
         [Event::MessagePosted, Event::MessageTaken, Event::PutPosted, Event::GetPosted, Event::CopyPosted, Event::Completed];
-    assert_eq!(counts.map(|event| counters.lock().unwrap().of(event)), [accepted, 2, 1, 1, 1, accepted + 3]);
+    assert_eq!(counts.map(|event| counters.lock().unwrap().of(event)), [accepted, 2, 1, 1, 1, accepted + 5]);
+    assert_eq!(counters.lock().unwrap().of(Event::ContributionPosted), 2);
     assert!(counters.lock().unwrap().of(Event::PostRefused) >= 100 - accepted && accepted < 100);
 }
 
@@ -273,6 +349,7 @@ fn messages_and_sizes_are_told() {
     send(&mut ends[0], Instant::ZERO, 0, b"back", 1).unwrap();
     take(&mut end).unwrap();
     end.progress(Instant::from_picoseconds(7), &mut Vec::new());
+    all_reductions_are_there(&mut end, &mut Instant::from_picoseconds(9));
     let mut mute = Trace::new(Fault::new(ends.remove(0), layout(), Faults::default()), |line: &str| lines.push(line.to_owned()));
     send(&mut mute, Instant::from_picoseconds(8), 9, b"four", 5).unwrap_err();
     assert_eq!(
@@ -283,6 +360,11 @@ fn messages_and_sizes_are_told() {
             "6 take message of 4 bytes from rank 1",
             "7 complete 3: 0x0",
             "7 complete 4: 0x0",
+            "0 refuse 9: Sum of 1 words in group 1: this rank takes no part in such a group of reductions",
+            "0 contribute 9: Sum of 1 words in group 7",
+            "9 complete 9: 0x0",
+            "0 contribute 9: Sum of 1 words in group 7",
+            "1009 complete 9: 0x0",
             "8 refuse 5 to 9: message of 4 bytes: Endpoint(9) is not connected",
         ]
     );

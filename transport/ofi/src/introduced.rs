@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, VecDeque};
 use pelago_base::{AddressLayout, Duration, Failure, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_memory::{Cells, Region};
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Rail, RegisterError,
-    Registry, Token, Transport, TwoSided,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Extensions, Flags, Network, Operation, PostError, Rail,
+    RegisterError, Registry, Token, Transport,
 };
 
 use crate::fabric::FabricError;
@@ -288,7 +288,7 @@ impl<C: Transport> Transport for Introduced<C> {
         self.ofi.before_sleep();
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
         None
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::Region;
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, DeviceAccess, Endpoint, Flags, Network, Operation, PostError, Rail,
-    RegisterError, Registry, Token, Transport, TwoSided,
+    Address, Capabilities, Completion, ConnectError, DeviceAccess, Endpoint, Extensions, Flags, Network, Operation, PostError,
+    Rail, RegisterError, Registry, Token, Transport,
 };
 
 use crate::engine::Engine;
@@ -191,7 +191,7 @@ impl Transport for Ofi {
         }
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
         None
     }
 }

@@ -7,8 +7,8 @@ use pelago_base::{AddressLayout, Counters, Duration, GlobalAddress, Instant, Ran
 use pelago_kit::datagrams::completed as fetch_completed;
 use pelago_memory::Region;
 use pelago_platform::{
-    Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Protection, Rail,
-    RegisterError, Registry, Token, Transport, TwoSided,
+    Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Extensions, Flags, Network, Operation, PostError,
+    Protection, Rail, RegisterError, Registry, Token, Transport,
 };
 use pelago_protocol::{Config, Key, LIST_BLOCKS_MAX, PeerIndex};
 
@@ -180,7 +180,7 @@ impl Transport for Udp {
         }
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
         None
     }
 }

@@ -161,7 +161,7 @@ impl Transport for Tcp {
 
     fn before_sleep(&mut self) {}
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
         None
     }
 }

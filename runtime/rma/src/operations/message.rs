@@ -11,7 +11,10 @@ impl Context {
     /// The library does not use them; they are for comparisons. The network determines what happens to a message for which the receiver has no room:
     /// it is retried a number of times, waits in the network, or is lost.
     pub fn is_two_sided(&self) -> bool {
-        self.engine().borrow_mut().port().with(|transport| transport.two_sided().is_some())
+        self.engine()
+            .borrow_mut()
+            .port()
+            .with(|transport| transport.extensions().is_some_and(|network| network.two_sided().is_some()))
     }
 
     /// Sends a message that its receiver [takes](Self::take). The bytes may be reused as soon as the call returns.
@@ -38,6 +41,6 @@ impl Context {
 
     /// Returns the next message that has arrived, and its sender. Makes no progress.
     pub fn take(&self) -> Option<(Rank, Box<[u8]>)> {
-        self.engine().borrow_mut().port().with(|transport| transport.two_sided()?.take())
+        self.engine().borrow_mut().port().with(|transport| transport.extensions()?.two_sided()?.take())
     }
 }

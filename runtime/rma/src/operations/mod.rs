@@ -13,6 +13,7 @@ mod message;
 pub(crate) mod pending_get;
 mod put;
 mod raw;
+pub(crate) mod reduction;
 pub(crate) mod signal;
 
 use pelago_base::Shape;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pelago_base::Instant;
-use pelago_platform::{Completion, Endpoint, Flags, Operation, PostError, Token, Transport};
+use pelago_platform::{Completion, Endpoint, Flags, Operation, PostError, ReductionGroup, ReductionOperator, Token, Transport};
 
 use crate::{Error, Result};
 
@@ -105,14 +105,38 @@ impl Port {
     pub(crate) fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], Token(id): Token) -> Option<Result<(), PostError>> {
         touch(bytes);
         let Self::Shared { hub, context } = self else {
-            return self.with(|transport| transport.two_sided().map(|network| network.send(now, to, bytes, Token(id))));
+            return self.with(|transport| Some(transport.extensions()?.two_sided()?.send(now, to, bytes, Token(id))));
         };
         let mut hub = lock(hub);
-        let sent = hub.transport.two_sided()?.send(now, to, bytes, token_of(*context, id));
+        let sent = hub.transport.extensions()?.two_sided()?.send(now, to, bytes, token_of(*context, id));
         if sent.is_ok() {
             hub.begin(*context);
         }
         Some(sent)
+    }
+
+    /// As `post`, for a contribution to a reduction by the network; `None` if the network performs none.
+    pub(crate) fn contribute(
+        &mut self,
+        now: Instant,
+        to: ReductionGroup,
+        operator: ReductionOperator,
+        words: &[u64],
+        Token(id): Token,
+    ) -> Option<Result<(), PostError>> {
+        let Self::Shared { hub, context } = self else {
+            let contribute = |transport: &mut dyn Transport| {
+                Some(transport.extensions()?.reductions()?.contribute(now, to, operator, words, Token(id)))
+            };
+            return self.with(contribute);
+        };
+        let mut hub = lock(hub);
+        let network = hub.transport.extensions()?.reductions()?;
+        let contributed = network.contribute(now, to, operator, words, token_of(*context, id));
+        if contributed.is_ok() {
+            hub.begin(*context);
+        }
+        Some(contributed)
     }
 
     /// Makes progress on the transport and appends the completions of this context.

@@ -1,4 +1,4 @@
-//! The barriers of a team: five algorithms, each of which puts words of eight bytes into lines of the scratch memory.
+//! The barriers of a team: five algorithms, each of which puts words of eight bytes into lines of the scratch memory, and that of the network.
 //!
 //! The barriers of a team are numbered from 1, whichever algorithm each of them uses, and a word of a barrier
 //! is at least its number.
@@ -16,6 +16,8 @@
 
 use core::fmt;
 use core::str::FromStr;
+
+use pelago_platform::ReductionOperator;
 
 use crate::context::wait::Whom;
 use crate::memory::segment::ALIGN_BYTES;
@@ -45,6 +47,7 @@ const RING_STEP_BITS: u32 = pelago_base::limits::RANKS_MAX.ilog2();
 /// | `dissemination` | ⌈log₂ p⌉ | members with a core each |
 /// | `central` | an atomic and a wait | members that share cores and memory |
 /// | `tree` | ⌈log₈ p⌉, and as many back | members that share cores, over a network: the fewest messages |
+/// | `network` | a contribution, and a wait for the result | teams for which routers or NICs combine; elsewhere as `dissemination` |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierAlgorithm {
     /// In each step every member signals its right neighbour and waits for its left one (NSIM-ACE, section 4.2).
@@ -59,11 +62,15 @@ pub enum BarrierAlgorithm {
     /// Every member waits for up to eight children in a tree, signals its parent, and is released by it: 2(p − 1) messages, each of which carries
     /// the acknowledgement of the previous message in the opposite direction.
     Tree,
+    /// The network combines a contribution of every member ([`Reductions`](pelago_platform::Reductions)). A team for which it does not uses
+    /// dissemination; all members decide alike.
+    Network,
 }
 
 impl BarrierAlgorithm {
     /// All algorithms.
-    pub const ALL: [Self; 5] = [Self::Ring, Self::RecursiveDoubling, Self::Dissemination, Self::Central, Self::Tree];
+    pub const ALL: [Self; 6] =
+        [Self::Ring, Self::RecursiveDoubling, Self::Dissemination, Self::Central, Self::Tree, Self::Network];
 
     /// Returns the name of the algorithm.
     pub const fn name(self) -> &'static str {
@@ -73,6 +80,7 @@ impl BarrierAlgorithm {
             Self::Dissemination => "dissemination",
             Self::Central => "central",
             Self::Tree => "tree",
+            Self::Network => "network",
         }
     }
 }
@@ -93,7 +101,7 @@ impl FromStr for BarrierAlgorithm {
 
 /// The error for a name of no [`BarrierAlgorithm`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a barrier is ring, recursive-doubling, dissemination, central or tree")]
+#[error("a barrier is ring, recursive-doubling, dissemination, central, tree or network")]
 pub struct UnknownBarrier;
 
 impl Meeting {
@@ -112,6 +120,7 @@ impl Meeting {
             BarrierAlgorithm::Dissemination => self.disseminate(context, number),
             BarrierAlgorithm::Central => self.meet_centrally(context),
             BarrierAlgorithm::Tree => self.climb(context, number),
+            BarrierAlgorithm::Network => self.meet_in_network(context, number),
         }
     }
 
@@ -152,6 +161,14 @@ impl Meeting {
             context.signal(self.word(context, surplus, extra), meeting)?;
         }
         Ok(())
+    }
+
+    /// The network combines no words. A member leaves after all members have contributed, so after they have entered (B1); no word is put.
+    fn meet_in_network(&self, context: &Context, meeting: u64) -> Result<()> {
+        match self.network() {
+            Some(network) => context.combine_in_network(network, ReductionOperator::And, &mut []),
+            None => self.disseminate(context, meeting),
+        }
     }
 
     fn disseminate(&self, context: &Context, meeting: u64) -> Result<()> {

@@ -7,10 +7,12 @@ use std::cell::Cell;
 
 use pelago_base::{GlobalAddress, Rank, SegmentId, Team};
 use pelago_memory::{CellSlice, Pod};
+use pelago_platform::ReductionOperator;
 
 use crate::context::wait::Whom;
 use crate::limits::COLLECTIVE_CHUNK_BYTES;
 use crate::memory::segment::{ALIGN_BYTES, known};
+use crate::operations::reduction::NetworkGroup;
 use crate::{BarrierAlgorithm, Context, GlobalPtr, Result, Symmetric};
 
 /// Maximum number of rounds of a barrier or a tree, for a job of maximum size.
@@ -46,6 +48,9 @@ pub(crate) struct Meeting {
     team: Team,
     position: u32,
     kind: BarrierAlgorithm,
+    /// The algorithm without the network.
+    software: BarrierAlgorithm,
+    network: Option<NetworkGroup>,
     scratch_offset: u64,
     line_bytes: u64,
     /// Number of barriers so far, of central ones among them, and of data steps.
@@ -55,18 +60,32 @@ pub(crate) struct Meeting {
 }
 
 impl Meeting {
-    pub(crate) fn new(team: Team, position: u32, kind: BarrierAlgorithm, scratch_offset: u64, line_bytes: u64) -> Self {
+    /// Returns the state of the member at `position`. `software` is the algorithm of barriers where the network does not combine.
+    pub(crate) fn new(
+        (team, position): (Team, u32),
+        software: BarrierAlgorithm,
+        network: Option<NetworkGroup>,
+        scratch_offset: u64,
+        line_bytes: u64,
+    ) -> Self {
+        let kind = if network.is_some() { BarrierAlgorithm::Network } else { software };
         let [barriers, centrals, steps] = [0; 3].map(Cell::new);
         debug_assert!(
             (2 * WORD_BYTES..=ALIGN_BYTES).contains(&line_bytes),
             "a word and a value fit a line, and the lines a page"
         );
-        Self { team, position, kind, scratch_offset, line_bytes, barriers, centrals, steps }
+        Self { team, position, kind, software, network, scratch_offset, line_bytes, barriers, centrals, steps }
     }
 
     /// Returns the state of the member at `position` of another team, with its own scratch memory.
-    pub(crate) fn of_group(&self, team: Team, position: u32, scratch_offset: u64) -> Self {
-        Self::new(team, position, self.kind, scratch_offset, self.line_bytes)
+    pub(crate) fn of_group(&self, context: &Context, team: Team, position: u32, scratch_offset: u64) -> Self {
+        let network = context.open_in_network(&team);
+        Self::new((team, position), self.software, network, scratch_offset, self.line_bytes)
+    }
+
+    /// Returns the group of the team in the network, if the network combines for it.
+    pub(crate) fn network(&self) -> Option<NetworkGroup> {
+        self.network
     }
 
     #[inline]
@@ -122,6 +141,17 @@ impl Meeting {
             self.bring(context, 0, step, chunk)?;
         }
         Ok(())
+    }
+
+    /// As `allreduce`, for words and an operator that networks know: the network combines them if it serves the team and takes so many words.
+    pub(crate) fn allreduce_words(&self, context: &Context, operator: ReductionOperator, words: &mut [u64]) -> Result<()> {
+        match self.network {
+            Some(network) if (1..=network.words_max).contains(&words.len()) => {
+                context.is_whole(&self.team)?;
+                context.combine_in_network(network, operator, words)
+            }
+            _ => self.allreduce(context, words, |left, right| operator.combine(left, right)),
+        }
     }
 
     /// A binomial tree with its root at `root`: every member but the root receives once, and sends to its children.
@@ -277,7 +307,7 @@ impl<'w> Group<'w> {
 
     /// Returns after every member has called it; puts of each member before the call are visible to all afterwards.
     ///
-    /// Cost: log₂ n messages per member; one atomic if members share cores.
+    /// Cost: log₂ n messages per member; one atomic if members share cores; one contribution where the network combines for the team.
     ///
     /// # Errors
     /// An operation has failed and was not reported, or the job has a fault.
@@ -319,5 +349,30 @@ impl<'w> Group<'w> {
     /// The job has a fault.
     pub fn allreduce<T: Pod>(&self, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<()> {
         self.meeting.allreduce(self.context, values, combine)
+    }
+
+    /// As [`allreduce`](Self::allreduce), for words and an operator that networks know. `f64` words are added in an order that depends on the
+    /// positions of the members and the network.
+    ///
+    /// Cost: one contribution where the network [combines](Self::network_words) so many words for the team; else as `allreduce`.
+    ///
+    /// # Errors
+    /// The job has a fault.
+    pub fn allreduce_words(&self, operator: ReductionOperator, words: &mut [u64]) -> Result<()> {
+        self.meeting.allreduce_words(self.context, operator, words)
+    }
+
+    /// Returns the maximum number of words that the network combines for this team, on all members the same: 0 if it performs their barriers
+    /// only, `None` if not even these.
+    pub fn network_words(&self) -> Option<usize> {
+        self.meeting.network().map(|network| network.words_max)
+    }
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        if let Some(network) = self.meeting.network() {
+            self.context.close_in_network(network);
+        }
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use pelago_base::{Rank, SegmentId, Team};
 use pelago_memory::Pod;
-use pelago_platform::Parts;
+use pelago_platform::{Parts, ReductionOperator};
 
 use crate::memory::segment::{ALIGN_BYTES, bytes_of, register_heaps};
 use crate::memory::symmetric_heap::SymmetricHeap;
+use crate::operations::reduction::NetworkGroup;
 use crate::progress::port::Port;
 use crate::shared::Shared;
 use crate::team::group::{Group, Meeting, scratch_bytes};
@@ -65,7 +66,10 @@ impl World {
         if bytes > heap_bytes {
             return Err(Error::NoMemory { bytes, heap_bytes, memory: FixedMemory::HEAP });
         }
-        let meeting = Meeting::new(Team::all(size), rank.number(), kind, SCRATCH_OFFSET, policy.line_bytes);
+        let all = Team::all(size);
+        let reductions = transport.extensions().and_then(|extensions| extensions.reductions());
+        let network = reductions.and_then(|reductions| NetworkGroup::open(reductions, &all));
+        let meeting = Meeting::new((all, rank.number()), kind, network, SCRATCH_OFFSET, policy.line_bytes);
         let shared = Arc::new(Shared::new(reach, clock, wait, virtual_time, bootstrap, transport.network()));
         Ok(Self { context: Context::new(shared, Port::Own(transport)), meeting, symmetric: RefCell::new(None) })
     }
@@ -144,7 +148,7 @@ impl World {
         let scratch = self.alloc::<u64>(scratch_bytes(team.size()).div_ceil(8) as usize)?;
         let offset = self.context.reach.addresses().offset(scratch.at(self.rank(), 0).address());
         let Some(position) = team.position(self.rank()) else { return Ok(None) };
-        let meeting = self.meeting.of_group(team.clone(), position, offset);
+        let meeting = self.meeting.of_group(&self.context, team.clone(), position, offset);
         Ok(Some(Group::new(&self.context, meeting, Some(scratch))))
     }
 
@@ -160,12 +164,12 @@ impl World {
             return Err(Error::Invalid("the memory of a group lies in the heap, from a multiple of 64 bytes on"));
         }
         let position = team.position(self.rank()).ok_or(Error::NotMember(self.rank()))?;
-        Ok(Group::new(&self.context, self.meeting.of_group(team.clone(), position, offset), None))
+        Ok(Group::new(&self.context, self.meeting.of_group(&self.context, team.clone(), position, offset), None))
     }
 
     /// Returns after every rank has called it; puts of each rank before the call are visible to all afterwards. Collective.
     ///
-    /// Cost: log₂ n messages per rank; one atomic if ranks share cores.
+    /// Cost: log₂ n messages per rank; one atomic if ranks share cores; one contribution where the network combines for all ranks.
     ///
     /// # Errors
     /// An operation has failed and was not reported, or the job has a fault.
@@ -211,6 +215,19 @@ impl World {
         self.meeting.allreduce(&self.context, values, combine)
     }
 
+    /// As [`Group::allreduce_words`], for all ranks. Collective.
+    ///
+    /// # Errors
+    /// The job has a fault.
+    pub fn allreduce_words(&self, operator: ReductionOperator, words: &mut [u64]) -> Result<()> {
+        self.meeting.allreduce_words(&self.context, operator, words)
+    }
+
+    /// As [`Group::network_words`], for all ranks.
+    pub fn network_words(&self) -> Option<usize> {
+        self.meeting.network().map(|network| network.words_max)
+    }
+
     /// Continues after failures of ranks, instead of ending the job: `tell` is called with each failed rank, in this thread, from inside a call that
     /// waits or makes [`progress`](Context::progress). Called on every rank, before any rank fails.
     ///
@@ -237,7 +254,7 @@ impl World {
 
     /// Checks that all ranks request the same size, and frees the allocations that all have dropped.
     fn agree(&self, bytes: u64) -> Result<()> {
-        let combine = |words: &mut [u64]| self.allreduce(words, |one, other| one & other);
+        let combine = |words: &mut [u64]| self.allreduce_words(ReductionOperator::And, words);
         let mut words = vec![!bytes, bytes];
         if let Some(symmetric) = &*self.symmetric.borrow() {
             words.extend(symmetric.summary());

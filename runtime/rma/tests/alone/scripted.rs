@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use pelago_base::{AddressLayout, Counters, Duration, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_memory::{Reach, Region};
 use pelago_platform::{
-    Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, Flags,
-    For, Network, Operation, PostError, Rail, RegisterError, Registry, Reports, Tally, Token, Transfer, Transport,
-    TrustedTransport, TwoSided, VirtualTime, Wait, WaitPolicy, WaitSite, Woken,
+    Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Extensions, Failure,
+    Fault, Flags, For, Network, Operation, PostError, Rail, Reductions, RegisterError, Registry, Reports, Tally, Token, Transfer,
+    Transport, TrustedTransport, TwoSided, VirtualTime, Wait, WaitPolicy, WaitSite, Woken,
 };
 use pelago_rma::{GlobalPtr, Parts, World};
 
@@ -377,9 +377,19 @@ impl Transport for Scripted {
         self.script().sleeps = true;
     }
 
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
+        Some(self)
+    }
+}
+
+impl Extensions for Scripted {
     fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
         let has_messages = self.script().inbox.is_some();
         has_messages.then_some(&mut self.messages)
+    }
+
+    fn reductions(&mut self) -> Option<&mut dyn Reductions> {
+        None
     }
 }
 

@@ -62,7 +62,7 @@ fn groups_meet_by_every_algorithm() {
             let members = Team::of(&[5, 0, 3, 2, 4].map(Rank::new)).unwrap();
             if let Some(group) = world.group(&members).unwrap() {
                 for number in 1..=40 {
-                    let algorithm = BarrierAlgorithm::ALL.get(number as usize % 6);
+                    let algorithm = BarrierAlgorithm::ALL.get(number as usize % (BarrierAlgorithm::ALL.len() + 1));
                     meet(&come, number, 5, || {
                         algorithm.map_or_else(|| group.barrier(), |&algorithm| group.barrier_by(algorithm))
                     });

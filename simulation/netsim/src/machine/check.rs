@@ -190,6 +190,7 @@ impl RailSpec {
                 return Err(MachineError::value("failure.until_ns", until, &allowed));
             }
         }
+        self.reduction.iter().try_for_each(|reduction| reduction.check(self))?;
         match &self.congestion {
             _ if self.congestion.is_some() && self.host_link().gb_per_s == f64::INFINITY => {
                 Err(MachineError("congestion: the links of NICs must have a rate, which is where flows begin".into()))

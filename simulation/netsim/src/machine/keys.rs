@@ -152,6 +152,11 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.congestion.threshold_bytes", Bytes(1 << 30)),
     ("rail.congestion.limited_packets", Count(1 << 16)),
     ("rail.congestion.recovery_ns", Nanoseconds),
+    ("rail.reduction.level", Word(&["routers", "nics"])),
+    ("rail.reduction.combine_ns", Nanoseconds),
+    ("rail.reduction.bytes_max", Bytes(1 << 16)),
+    ("rail.reduction.groups_max", Count(1 << 16)),
+    ("rail.reduction.radix", Count(1 << 10)),
     ("rail.failure.link", List("numbers of two routers")),
     ("rail.failure.router", Count(U32)),
     ("rail.failure.at_ns", Nanoseconds),
@@ -244,7 +249,7 @@ mod tests {
             let with = format!("[{table}]\nno_such = 1\n{after}");
             assert_eq!(accepted("rx200-qdr", after, &with), known(table), "{table}");
         }
-        for (table, rest) in [("rail.router.pfc", ""), ("rail.router.ecn", "")] {
+        for (table, rest) in [("rail.router.pfc", ""), ("rail.router.ecn", ""), ("rail.reduction", "")] {
             let with = format!("[{table}]\nno_such = 1\n{rest}[rail.topology]");
             assert_eq!(accepted("rx200-qdr", "[rail.topology]", &with), known(table), "{table}");
         }
@@ -276,6 +281,7 @@ mod tests {
                 "rail.kind" => vec![("kind = \"infiniband-rc\"", unknown)],
                 "rail.topology.type" => vec![(STAR, unknown)],
                 "rail.congestion.control" => vec![("[rail.topology]", format!("[rail.congestion]\n{unknown}\n[rail.topology]"))],
+                "rail.reduction.level" => vec![("[rail.topology]", format!("[rail.reduction]\n{unknown}\n[rail.topology]"))],
                 "rail.topology.deadlock" => vec![(STAR, format!("type = \"ring\"\n{unknown}"))],
                 "rail.topology.routes" => ["fat-tree", "dragonfly", "dragonfly-plus", "hyperx", "slim-fly"]
                     .map(|kind| (STAR, format!("type = \"{kind}\"\n{unknown}")))

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::datagrams::Datagrams;
 use super::domain::DomainSpec;
 use super::noise::Noise;
+use super::reduction::ReductionSpec;
 use super::software::Software;
 use super::topologies::TopologySpec;
 
@@ -113,6 +114,8 @@ pub(crate) struct RailSpec {
     pub(crate) topology: TopologySpec,
     #[serde(default)]
     pub(crate) congestion: Option<CongestionSpec>,
+    #[serde(default)]
+    pub(crate) reduction: Option<ReductionSpec>,
     /// Links and routers that fail during operation.
     #[serde(default)]
     pub(crate) failure: Vec<FailureSpec>,

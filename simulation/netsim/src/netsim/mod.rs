@@ -27,6 +27,7 @@ pub(crate) use self::region::Region;
 use crate::machine::{Machine, MachineError};
 use crate::network::{CHANNEL_BYTES, Failures, LANE_BYTES};
 use crate::operation::{NetworkOperation, Notice};
+use crate::reduction::{ReductionLimits, ReductionNetwork, ReductionTree};
 use crate::statistics::Statistics;
 
 /// A simulated machine.
@@ -53,6 +54,8 @@ pub struct Netsim {
     /// The whole machine, or the events of the caller and within nodes if the rest is divided.
     pub(crate) front: Region,
     pub(crate) division: Option<Box<Division>>,
+    /// What reduces, if the machine does.
+    reduction: Option<Box<ReductionNetwork>>,
 }
 
 impl Netsim {
@@ -63,7 +66,8 @@ impl Netsim {
     ///
     /// The description does not permit this number of nodes.
     pub fn new(machine: &Machine, nodes: u32, seed: u64) -> Result<Self, MachineError> {
-        Ok(Self { front: Region::new(machine, nodes, seed, true)?, division: None })
+        let front = Region::new(machine, nodes, seed, true)?;
+        Ok(Self { front, division: None, reduction: ReductionNetwork::of(machine, nodes)?.map(Box::new) })
     }
 
     /// As [`new`](Self::new), simulated by up to `threads` threads (64 at most), the caller's included. Notices, times and statistics are the
@@ -76,8 +80,12 @@ impl Netsim {
     /// As `new`.
     pub fn with_threads(machine: &Machine, nodes: u32, seed: u64, threads: u32) -> Result<Self, MachineError> {
         match Division::new(machine, nodes, seed, threads)? {
-            Some(division) => Ok(Self { front: Region::new(machine, nodes, seed, false)?, division: Some(Box::new(division)) }),
             None => Self::new(machine, nodes, seed),
+            Some(division) => {
+                let front = Region::new(machine, nodes, seed, false)?;
+                let reduction = ReductionNetwork::of(machine, nodes)?.map(Box::new);
+                Ok(Self { front, division: Some(Box::new(division)), reduction })
+            }
         }
     }
 
@@ -232,6 +240,21 @@ impl Netsim {
                 statistics
             }
         }
+    }
+
+    /// Returns what the routers or NICs of the machine reduce; `None` if they do not.
+    pub fn reduction(&self) -> Option<ReductionLimits> {
+        self.reduction.as_ref().map(|network| network.limits())
+    }
+
+    /// Returns the tree by which the machine reduces for a group: nodes, each once, with the number of ranks that contribute through the NIC
+    /// of the node. `None` if the machine does not reduce, or the group is empty or has a node that does not exist.
+    ///
+    /// Cost: proportional to the number of links of the machine if routers combine; if NICs combine, to that of the routes.
+    pub fn reduction_tree(&self, nodes: &[(u32, u32)]) -> Option<ReductionTree> {
+        let network = self.reduction.as_ref()?;
+        let exist = !nodes.is_empty() && nodes.iter().all(|&(node, _)| node < self.nodes());
+        exist.then(|| network.tree(nodes))
     }
 
     /// Whether a rail connects two nodes.

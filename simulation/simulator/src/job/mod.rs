@@ -8,6 +8,7 @@
 //! | `posting` | operations from the call until the NIC has them; fences; failed peers |
 //! | `effects` | operations from their arrival until their completion |
 //! | `intra_node`, `progress_threads` | intra-node operations; operations by progress threads |
+//! | `reductions` | reductions by routers or NICs |
 //! | `two_sided` | two-sided messages |
 //! | `stations` | operations by the library's own protocol |
 //! | `driving` | the same, on machines where datagrams take core time |
@@ -22,6 +23,7 @@ mod noise;
 mod posting;
 mod progress_threads;
 mod rank_state;
+mod reductions;
 mod scheduling;
 mod stations;
 mod tokens;
@@ -47,6 +49,7 @@ use crate::memory::RankMemory;
 use crate::operations::completions::CompletionTable;
 use crate::operations::fences::FenceOrder;
 use crate::operations::pending::PendingOperations;
+use crate::operations::reductions::ReductionGroups;
 use crate::operations::two_sided::TwoSidedMessages;
 use crate::protocol::stations::Stations;
 use crate::settings::Settings;
@@ -78,6 +81,7 @@ pub(crate) struct SimulatedJob {
     operations: PendingOperations,
     completions: CompletionTable,
     messages: TwoSidedMessages,
+    pub(crate) reductions: ReductionGroups,
     /// The fences of each pair of ranks that has used one and still has operations in transit.
     fences: BTreeMap<(u32, u32), FenceOrder>,
     /// Number of ranks in the current barrier of the bootstrap, and number of completed barriers.
@@ -128,6 +132,7 @@ impl SimulatedJob {
             operations: PendingOperations::default(),
             completions: CompletionTable::default(),
             messages: TwoSidedMessages::default(),
+            reductions: ReductionGroups::default(),
             fences: BTreeMap::new(),
             arrived: 0,
             meetings: 0,
@@ -207,6 +212,8 @@ impl SimulatedJob {
             WakeUp::Step { rank } => self.end_step_by_event(Rank::new(rank)),
             WakeUp::Attend { rank } => self.attend_computing(Rank::new(rank)),
             WakeUp::Core { rank } => self.run_on_core(rank),
+            WakeUp::Reduced { rank, group } => self.receive_result(rank, group),
+            WakeUp::ReductionReported { rank, group } => self.deliver_result(rank, group),
             WakeUp::Death { rank } => self.handle_death(Rank::new(rank)),
         }
     }

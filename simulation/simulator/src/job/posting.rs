@@ -102,6 +102,9 @@ impl SimulatedJob {
         if !self.failed_peers.insert(rank) {
             return;
         }
+        for (member, completion) in self.reductions.peer_failed(rank) {
+            self.add_completion(member, completion);
+        }
         for number in 0..self.operations.records.len() as u32 {
             let Some(pending) = &self.operations.records[number as usize] else { continue };
             if !pending.effective && self.failed_end(&pending.operation) == Some(rank) {

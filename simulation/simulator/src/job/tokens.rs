@@ -42,6 +42,10 @@ pub(crate) enum WakeUp {
     Attend { rank: u32 },
     /// A rank has been given a core.
     Core { rank: u32 },
+    /// The result of a reduction by the network reaches the NIC of a rank.
+    Reduced { rank: u32, group: u32 },
+    /// The progress thread of a rank reports such a result.
+    ReductionReported { rank: u32, group: u32 },
 }
 
 impl WakeUp {
@@ -66,6 +70,8 @@ impl WakeUp {
             Self::Step { rank } => (9, 0, rank),
             Self::Attend { rank } => (10, 0, rank),
             Self::Core { rank } => (11, 0, rank),
+            Self::Reduced { rank, group } => (12, group, rank),
+            Self::ReductionReported { rank, group } => (13, group, rank),
         };
         kind << KIND_SHIFT | (Self::count(count) as u64) << COUNT_SHIFT | number as u64
     }
@@ -85,7 +91,9 @@ impl WakeUp {
             8 => Self::Arrival { number },
             9 => Self::Step { rank: number },
             10 => Self::Attend { rank: number },
-            _ => Self::Core { rank: number },
+            11 => Self::Core { rank: number },
+            12 => Self::Reduced { rank: number, group: count },
+            _ => Self::ReductionReported { rank: number, group: count },
         }
     }
 }
@@ -155,6 +163,8 @@ mod tests {
             WakeUp::Step { rank: number },
             WakeUp::Attend { rank: number },
             WakeUp::Core { rank: number },
+            WakeUp::Reduced { rank: number, group: count },
+            WakeUp::ReductionReported { rank: number, group: count },
         ] {
             assert_eq!(WakeUp::of(wake_up.token()), wake_up);
         }

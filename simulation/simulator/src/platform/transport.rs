@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use pelago_base::{Duration, GlobalAddress, Instant, Rank};
+use pelago_base::{Duration, GlobalAddress, Instant, Rank, Team};
 use pelago_memory::Region;
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Rail, RegisterError,
-    Registry, Token, Transport, TwoSided,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Extensions, Flags, Network, Operation, PostError, Rail,
+    ReductionGroup, ReductionOperator, Reductions, RegisterError, Registry, Token, Transport, TwoSided,
 };
 
 use super::shared_job::SharedJob;
@@ -187,9 +187,8 @@ impl Transport for SimulatedTransport {
         None
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        // The library's own protocol has no two-sided messages.
-        if self.shared.job().stations.is_some() { None } else { Some(self) }
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
+        Some(self)
     }
 
     fn flush(&mut self, _now: Instant) {
@@ -259,6 +258,54 @@ impl Registry for SimulatedTransport {
         }
         job.memory.deregister(self.rank, start);
         true
+    }
+}
+
+impl Extensions for SimulatedTransport {
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        // The library's own protocol has no two-sided messages.
+        if self.shared.job().stations.is_some() { None } else { Some(self) }
+    }
+
+    fn reductions(&mut self) -> Option<&mut dyn Reductions> {
+        let words_max = self.shared.job().reduction_words_max();
+        words_max.is_some().then_some(self)
+    }
+}
+
+impl Reductions for SimulatedTransport {
+    fn words_max(&mut self) -> usize {
+        self.shared.job().reduction_words_max().unwrap_or(0)
+    }
+
+    fn open(&mut self, members: &Team) -> Option<ReductionGroup> {
+        let mut job = self.shared.job();
+        fiber::outside(|| job.open_reductions(self.rank, members)).map(ReductionGroup)
+    }
+
+    fn contribute(
+        &mut self,
+        _now: Instant,
+        ReductionGroup(group): ReductionGroup,
+        operator: ReductionOperator,
+        words: &[u64],
+        token: Token,
+    ) -> Result<(), PostError> {
+        let mut job = self.shared.job();
+        let busy = fiber::outside(|| job.contribute(self.rank, group, operator, words, token))?;
+        drop(job);
+        self.shared.stay_busy(busy);
+        Ok(())
+    }
+
+    fn take(&mut self, ReductionGroup(group): ReductionGroup, into: &mut [u64]) -> bool {
+        let mut job = self.shared.job();
+        fiber::outside(|| job.reductions.take(self.rank, group, into))
+    }
+
+    fn close(&mut self, ReductionGroup(group): ReductionGroup) {
+        let mut job = self.shared.job();
+        fiber::outside(|| job.reductions.close(self.rank, group));
     }
 }
 

@@ -17,6 +17,7 @@
 //! | T12 sizes | [`transfer`] |
 //! | T13 blocks | [`blocks`] |
 //! | T14 signalled | [`signalled`] |
+//! | R1 to R6 of reductions | [`reductions`] |
 //!
 //! A transport provides a [`Fixture`] that creates a job of its ranks inside one process; one line,
 //! [`conformance!`](crate::conformance!), then runs every test on it. The tests drive all ranks in turn in virtual time, skip to the
@@ -38,6 +39,7 @@ pub mod fence;
 pub mod full;
 pub mod generated;
 pub mod lost;
+pub mod reductions;
 pub mod register;
 pub mod signalled;
 pub mod timeless;
@@ -182,6 +184,12 @@ macro_rules! conformance {
                 timeless {
                     the_same_script_completes_alike
                 }
+                reductions {
+                    everyone_gets_the_combination
+                    reductions_do_not_mix
+                    groups_have_their_members
+                    a_lost_member_ends_its_groups
+                }
                 wake {
                     notified_targets_are_woken
                     targets_are_woken_where_all_writes_wake
@@ -206,7 +214,7 @@ mod tests {
         }
         let all = files! {
             "atomic.rs" "blocks.rs" "bounds.rs" "connect.rs" "device.rs" "fence.rs" "full.rs" "generated.rs"
-            "lost.rs" "register.rs" "signalled.rs" "timeless.rs" "transfer.rs" "wake.rs" "write.rs"
+            "lost.rs" "reductions.rs" "register.rs" "signalled.rs" "timeless.rs" "transfer.rs" "wake.rs" "write.rs"
         };
         let tests = all.lines().filter_map(|line| line.strip_prefix("pub fn ")?.split('<').next());
         for test in tests {

@@ -213,6 +213,19 @@ impl<F: Fixture> World<F> {
         Ok(token)
     }
 
+    /// Posts by a function of the transport, the time and the token of the completion.
+    pub(super) fn post_with(
+        &mut self,
+        from: Rank,
+        post: impl FnOnce(&mut dyn Transport, Instant, Token) -> Result<(), PostError>,
+    ) -> Result<Token, PostError> {
+        let (now, token) = (self.now, Token(self.posted));
+        post(self.transport(from), now, token)?;
+        self.posted += 1;
+        self.pending.insert(token, from);
+        Ok(token)
+    }
+
     /// The endpoint to which a copy must be posted, if it is not that of the owner of the source.
     fn detour(&mut self, from: Rank, to: Rank, other: Rank) -> Option<Endpoint> {
         let rail = self.transport(from).network().rail_of_copy(to, other)?;

@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pelago_base::{Counters, Event, Instant, Rank};
+use pelago_base::{Counters, Event, Instant, Rank, Team};
 use pelago_platform::{
-    Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transfer, Transport, TwoSided,
+    Completion, Endpoint, Extensions, Flags, Network, Operation, PostError, ReductionGroup, ReductionOperator, Reductions,
+    Registry, Token, Transfer, Transport, TwoSided,
 };
 
-/// Counts accepted operations and two-sided messages by kind, posts refused with `Full`, completions, and received messages.
+/// Counts accepted operations, two-sided messages and contributions to reductions by kind, posts refused with `Full`, completions, and received messages.
 ///
 /// A transfer of which only the size travels counts as one with bytes. Every completion is [`Event::Completed`]; one with a
 /// failure is [`Event::Failed`] as well. So the operations in flight are those accepted less those completed. Costs one uncontended lock per
@@ -98,21 +99,66 @@ impl<T: Transport> Transport for Count<T> {
         self.inner.before_sleep();
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        self.inner.two_sided()?;
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
+        self.inner.extensions()?;
         Some(self)
+    }
+}
+
+impl<T: Transport> Extensions for Count<T> {
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        self.inner.extensions()?.two_sided()?;
+        Some(self)
+    }
+
+    fn reductions(&mut self) -> Option<&mut dyn Reductions> {
+        self.inner.extensions()?.reductions()?;
+        Some(self)
+    }
+}
+
+impl<T: Transport> Reductions for Count<T> {
+    fn words_max(&mut self) -> usize {
+        self.inner.extensions().and_then(|inner| inner.reductions()).map_or(0, |inner| inner.words_max())
+    }
+
+    fn open(&mut self, members: &Team) -> Option<ReductionGroup> {
+        self.inner.extensions()?.reductions()?.open(members)
+    }
+
+    fn contribute(
+        &mut self,
+        now: Instant,
+        to: ReductionGroup,
+        operator: ReductionOperator,
+        words: &[u64],
+        token: Token,
+    ) -> Result<(), PostError> {
+        let network = self.inner.extensions().and_then(|inner| inner.reductions()).ok_or(PostError::Group)?;
+        let contributed = network.contribute(now, to, operator, words, token);
+        self.posted(Event::ContributionPosted, contributed)
+    }
+
+    fn take(&mut self, of: ReductionGroup, into: &mut [u64]) -> bool {
+        self.inner.extensions().and_then(|inner| inner.reductions()).is_some_and(|inner| inner.take(of, into))
+    }
+
+    fn close(&mut self, group: ReductionGroup) {
+        if let Some(inner) = self.inner.extensions().and_then(|inner| inner.reductions()) {
+            inner.close(group);
+        }
     }
 }
 
 impl<T: Transport> TwoSided for Count<T> {
     fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
-        let network = self.inner.two_sided().ok_or(PostError::Unknown(to))?;
+        let network = self.inner.extensions().and_then(|inner| inner.two_sided()).ok_or(PostError::Unknown(to))?;
         let posted = network.send(now, to, bytes, token);
         self.posted(Event::MessagePosted, posted)
     }
 
     fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
-        let taken = self.inner.two_sided()?.take()?;
+        let taken = self.inner.extensions()?.two_sided()?.take()?;
         count(&self.counters, [Event::MessageTaken]);
         Some(taken)
     }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use fastrand::Rng;
 use pelago_base::{AddressLayout, Duration, Instant, Rank};
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, Ordering, PostError, Rail,
-    Registry, Token, Transport, TwoSided,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Extensions, Failure, Flags, Network, Operation, Ordering,
+    PostError, Rail, Reductions, Registry, Token, Transport, TwoSided,
 };
 
 use crate::captured::{Captured, Work, check_blocks, length};
@@ -344,9 +344,20 @@ impl<T: Transport> Transport for Fault<T> {
         due.chain(at_once).chain(self.inner.next_deadline()).min()
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        self.inner.two_sided()?;
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
+        self.inner.extensions()?;
         Some(self)
+    }
+}
+
+impl<T: Transport> Extensions for Fault<T> {
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        self.inner.extensions()?.two_sided()?;
+        Some(self)
+    }
+
+    fn reductions(&mut self) -> Option<&mut dyn Reductions> {
+        self.inner.extensions()?.reductions()
     }
 }
 
@@ -398,7 +409,7 @@ impl<T: Transport> TwoSided for Fault<T> {
     fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
         let lost = self.lost();
         loop {
-            let taken = self.inner.two_sided()?.take()?;
+            let taken = self.inner.extensions()?.two_sided()?.take()?;
             if Some(taken.0) != lost {
                 return Some(taken);
             }

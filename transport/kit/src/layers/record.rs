@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::{AddressLayout, Counters, GlobalAddress, Instant, Rank, Sample};
 use pelago_platform::{
-    Activity, Clock, Completion, Endpoint, Fault, Flags, For, Network, Operation, PostError, Registry, Reports, Tally, Token,
-    Transfer, Transport, TwoSided, Wait, WaitPolicy, WaitSite, Woken,
+    Activity, Clock, Completion, Endpoint, Extensions, Fault, Flags, For, Network, Operation, PostError, Registry, Reports,
+    Tally, Token, Transfer, Transport, Wait, WaitPolicy, WaitSite, Woken,
 };
 
 use super::recorded::{RecordedKind, RecordedOperation, RecordedRank};
@@ -219,8 +219,8 @@ impl<T: Transport> Transport for Record<T> {
         moved
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        self.inner.two_sided()
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
+        self.inner.extensions()
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use pelago_base::{AddressLayout, GlobalAddress, Instant, Rank};
 use pelago_memory::Region;
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Rail, RegisterError,
-    Registry, Token, Transport, TwoSided,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Extensions, Flags, Network, Operation, PostError, Rail,
+    Reductions, RegisterError, Registry, Token, Transport, TwoSided,
 };
 
 use crate::captured::ends;
@@ -172,9 +172,20 @@ impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Transport for Split
         self.inter.before_sleep();
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        self.inter.two_sided()?;
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
+        self.inter.extensions()?;
         Some(self)
+    }
+}
+
+impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Extensions for Split<I, E, P> {
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        self.inter.extensions()?.two_sided()?;
+        Some(self)
+    }
+
+    fn reductions(&mut self) -> Option<&mut dyn Reductions> {
+        self.inter.extensions()?.reductions()
     }
 }
 
@@ -262,11 +273,11 @@ impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Registry for Split<
 impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> TwoSided for Split<I, E, P> {
     fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
         let (Route::Intra(_, inside) | Route::Inter(inside)) = self.route(to)?;
-        self.inter.two_sided().ok_or(PostError::Unknown(to))?.send(now, inside, bytes, token)
+        self.inter.extensions().and_then(|inner| inner.two_sided()).ok_or(PostError::Unknown(to))?.send(now, inside, bytes, token)
     }
 
     fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
-        self.inter.two_sided()?.take()
+        self.inter.extensions()?.two_sided()?.take()
     }
 }
 
@@ -329,7 +340,7 @@ mod tests {
 
         fn flush(&mut self, _now: Instant) {}
 
-        fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        fn extensions(&mut self) -> Option<&mut dyn Extensions> {
             None
         }
     }

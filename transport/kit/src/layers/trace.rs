@@ -2,12 +2,13 @@
 
 use core::fmt::{self, Write};
 
-use pelago_base::{Instant, Rank};
+use pelago_base::{Instant, Rank, Team};
 use pelago_platform::{
-    Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transfer, Transport, TwoSided,
+    Completion, Endpoint, Extensions, Flags, Network, Operation, PostError, ReductionGroup, ReductionOperator, Reductions,
+    Registry, Token, Transfer, Transport, TwoSided,
 };
 
-/// Passes a line to a sink for every fence, post, completion, and two-sided message sent or received, in the order in which they happen.
+/// Passes a line to a sink for every fence, post, completion, contribution to a reduction, and two-sided message sent or received, in the order in which they happen.
 ///
 /// A line begins with the time in picoseconds (for a received message, the time of the preceding call) and contains no
 /// local address, so that two runs with the same inputs have the same trace. Lines have no newline and fewer than 200 bytes.
@@ -94,23 +95,74 @@ impl<T: Transport, S: FnMut(&str) + Send> Transport for Trace<T, S> {
         moved
     }
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        self.inner.two_sided()?;
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
+        self.inner.extensions()?;
         Some(self)
+    }
+}
+
+impl<T: Transport, S: FnMut(&str) + Send> Extensions for Trace<T, S> {
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        self.inner.extensions()?.two_sided()?;
+        Some(self)
+    }
+
+    fn reductions(&mut self) -> Option<&mut dyn Reductions> {
+        self.inner.extensions()?.reductions()?;
+        Some(self)
+    }
+}
+
+impl<T: Transport, S: FnMut(&str) + Send> Reductions for Trace<T, S> {
+    fn words_max(&mut self) -> usize {
+        self.inner.extensions().and_then(|inner| inner.reductions()).map_or(0, |inner| inner.words_max())
+    }
+
+    fn open(&mut self, members: &Team) -> Option<ReductionGroup> {
+        self.inner.extensions()?.reductions()?.open(members)
+    }
+
+    fn contribute(
+        &mut self,
+        now: Instant,
+        to: ReductionGroup,
+        operator: ReductionOperator,
+        words: &[u64],
+        token: Token,
+    ) -> Result<(), PostError> {
+        self.now = now;
+        let network = self.inner.extensions().and_then(|inner| inner.reductions()).ok_or(PostError::Group)?;
+        let contributed = network.contribute(now, to, operator, words, token);
+        let what = format_args!("{operator:?} of {} words in group {}", words.len(), to.0);
+        match contributed {
+            Ok(()) => self.write(format_args!("contribute {}: {what}", token.0)),
+            Err(error) => self.write(format_args!("refuse {}: {what}: {error}", token.0)),
+        }
+        contributed
+    }
+
+    fn take(&mut self, of: ReductionGroup, into: &mut [u64]) -> bool {
+        self.inner.extensions().and_then(|inner| inner.reductions()).is_some_and(|inner| inner.take(of, into))
+    }
+
+    fn close(&mut self, group: ReductionGroup) {
+        if let Some(inner) = self.inner.extensions().and_then(|inner| inner.reductions()) {
+            inner.close(group);
+        }
     }
 }
 
 impl<T: Transport, S: FnMut(&str) + Send> TwoSided for Trace<T, S> {
     fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
         self.now = now;
-        let network = self.inner.two_sided().ok_or(PostError::Unknown(to))?;
+        let network = self.inner.extensions().and_then(|inner| inner.two_sided()).ok_or(PostError::Unknown(to))?;
         let posted = network.send(now, to, bytes, token);
         self.write_posted(posted, to, token, format_args!("message of {} bytes", bytes.len()));
         posted
     }
 
     fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
-        let (from, bytes) = self.inner.two_sided()?.take()?;
+        let (from, bytes) = self.inner.extensions()?.two_sided()?.take()?;
         self.write(format_args!("take message of {} bytes from rank {from}", bytes.len()));
         Some((from, bytes))
     }

@@ -11,8 +11,8 @@ use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, Segmen
 use pelago_memory::{DeviceHandle, Region};
 use pelago_platform::limits::{CAPTURED_BYTES_MAX, COMPLETIONS_MAX};
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Protection, Rail,
-    RegisterError, Registry, Token, Transport, TwoSided,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Extensions, Failure, Flags, Network, Operation, PostError,
+    Protection, Rail, RegisterError, Registry, Token, Transport,
 };
 
 use crate::host::control::ReplySlot;
@@ -283,7 +283,7 @@ impl Transport for Shm {
 
     fn before_sleep(&mut self) {}
 
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+    fn extensions(&mut self) -> Option<&mut dyn Extensions> {
         None
     }
 }

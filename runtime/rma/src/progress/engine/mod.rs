@@ -170,7 +170,9 @@ impl Engine {
 
     /// Returns the rank that an operation was posted to, if the operation has not ended.
     pub(crate) fn target_of(&self, id: u64) -> Option<Rank> {
-        Some(self.peers.get(self.record(id)?.peers[0]).route.rank())
+        let at = self.record(id)?.peers[0];
+        // A contribution to a reduction has no target.
+        (at != NOBODY).then(|| self.peers.get(at).route.rank())
     }
 
     /// Returns the rank that all live operations were posted to, if it is a single one.

@@ -1,11 +1,11 @@
 //! Posting operations to the transport: immediately, as soon as there is room, or behind operations that are already posted.
 
 use pelago_base::{AtomicOperator, GlobalAddress, Rank};
-use pelago_platform::{Endpoint, Failure, Flags, Operation, PostError, Rail, Token, Transfer};
+use pelago_platform::{Endpoint, Failure, Flags, Operation, PostError, Rail, ReductionGroup, ReductionOperator, Token, Transfer};
 
 use super::Engine;
 use crate::order::graph::After;
-use crate::progress::peers::{PeerNumber, Route};
+use crate::progress::peers::{NOBODY, PeerNumber, Route};
 use crate::progress::record::{Posting, Record, Stage};
 use crate::progress::striping::Striping;
 use crate::progress::task::Task;
@@ -322,6 +322,27 @@ impl Engine {
     fn owner(&self, shared: &Shared, address: GlobalAddress) -> Result<Rank> {
         let rank = shared.reach.addresses().rank(address);
         if rank.number() < shared.size { Ok(rank) } else { Err(Failure::OutOfBounds(address).into()) }
+    }
+
+    /// Contributes to a reduction by the network; `None` if the transport has no room at present.
+    pub(crate) fn submit_contribution(
+        &mut self,
+        shared: &Shared,
+        group: ReductionGroup,
+        operator: ReductionOperator,
+        words: &[u64],
+    ) -> Result<Option<u64>> {
+        self.make_place();
+        let token = Token(self.order.upcoming());
+        match self.port.contribute(shared.clock.now(), group, operator, words, token) {
+            Some(Ok(())) => {}
+            Some(Err(PostError::Full)) => return Ok(None),
+            Some(Err(error)) => return Err(Error::Refused(error)),
+            None => return Err(Error::Invalid("this network performs no reductions")),
+        }
+        let (id, _) = self.order.admit(After::Nothing).map_err(|_| Error::ForeignHandle)?;
+        self.store_written(id, NOBODY, Stage::Begun(Posting::Open), size_of_val(words), false);
+        Ok(Some(id))
     }
 
     /// Connects to a rank of the job, if it is not connected yet.
