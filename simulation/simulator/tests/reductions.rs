@@ -54,6 +54,25 @@ fn a_barrier_takes_the_way_up_and_down() {
 }
 
 #[test]
+fn interruptions_of_a_core_delay_its_contribution() {
+    // Of the overhead of 1,000 ns, 500 pass before the interruption from 600 to 1,000 µs.
+    let noise = "[node.noise]\nphases = \"same\"\nperiod_ns = 1e6\nduration_ns = 4e5\n";
+    let [reduction, before] = [format!("[rail.reduction]\n{ROUTERS}[rail.topology]"), format!("{noise}[[rail]]")];
+    let text = Machine::bundled("rx200-qdr").unwrap().replace("[rail.topology]", &reduction).replace("[[rail]]", &before);
+    let found = results(&simulated::settings_on(Machine::parse(&text).unwrap(), 4, 1), |world| {
+        world.compute(Instant::from_picoseconds(599_500_000) - world.now());
+        world.barrier()?;
+        Ok(world.now())
+    });
+    let whole = results(&settings_with(ROUTERS, 4, 1), |world| {
+        let before = world.now();
+        world.barrier()?;
+        Ok(world.now().since(before))
+    });
+    assert_eq!(found, whole.iter().map(|&whole| Instant::from_picoseconds(999_500_000) + whole).collect::<Vec<_>>());
+}
+
+#[test]
 fn without_reductions_nothing_changes() {
     let (with, without) = (settings_with(ROUTERS, 12, 2), simulated::settings("rx200-qdr", 12, 2));
     let software = |world: &World| world.barrier_by(BarrierAlgorithm::Dissemination);

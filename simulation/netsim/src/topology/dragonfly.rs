@@ -92,8 +92,10 @@ impl Dragonfly {
     pub(crate) fn steps_max(&self) -> u32 {
         match self.groups.count {
             1 => 1,
-            _ if self.has_detours() => 5,
-            _ => 3,
+            _ if !self.has_detours() => 3,
+            // A late detour begins after the link within the source's group.
+            _ if self.routes == DragonflyRoutes::Progressive => 6,
+            _ => 5,
         }
     }
 
