@@ -34,14 +34,22 @@ const TOPOLOGIES: [&str; 20] = [
 const VCS: [u8; 20] = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3, 3, 3, 1, 2, 2, 2, 4, 2, 2];
 
 /// Features of current networks: keys of the NIC, of the router, and of the rail.
-const EXTRAS: [[&str; 3]; 6] = [
+const EXTRAS: [[&str; 3]; 8] = [
     ["", "", ""],
     [r#"spread = "packet","#, "", ""],
     [r#"spread = "flowlet", flowlet_ns = 200,"#, "pfc = { xoff_bytes = 250, xon_bytes = 100 },", ""],
     [r#"spread = "pair","#, ECN, DCQCN],
     ["", r#"pfc = { xoff_bytes = 250, xon_bytes = 250 }, ecn = { min_bytes = 0, max_bytes = 500, probability = 0.5 },"#, DCQCN],
     ["", "", r#"congestion = { control = "swift", target_ns = 500, range_ns = 1000 }"#],
+    ["", "", CLASSES],
+    [
+        r#"spread = "packet", order = "round-robin","#,
+        r#"pfc = { xoff_bytes = 250, xon_bytes = 100 }, ecn = { min_bytes = 0, max_bytes = 500, probability = 0.5 },"#,
+        r#"congestion = { control = "dcqcn", notification_ns = 1000, estimate_ns = 2000, increase_ns = 2000 }
+class = [{ name = "control", kinds = ["control"], priority = 1 }, { name = "rest" }]"#,
+    ],
 ];
+const CLASSES: &str = r#"class = [{ name = "small", kinds = ["atomic", "put", "datagram"], operation_bytes_max = 900, weight = 2.5 }, { name = "rest" }]"#;
 const ECN: &str = "ecn = { min_bytes = 100, max_bytes = 600, probability = 0.5 },";
 const DCQCN: &str = r#"congestion = { control = "dcqcn", notification_ns = 1000, estimate_ns = 2000, increase_ns = 2000 }"#;
 
@@ -215,8 +223,15 @@ const DIVISIBLE: [(&str, u8); 12] = [
     (TOPOLOGIES[18], 2),
 ];
 
+/// Traffic classes of networks that can be divided.
+const DIVISIBLE_CLASSES: [&str; 3] = [
+    "",
+    CLASSES,
+    r#"class = [{ name = "control", kinds = ["control"], priority = 1 }, { name = "puts", kinds = ["put"], weight = 3 }, { name = "rest" }]"#,
+];
+
 /// A machine that can be divided, whose buffers hold one or two packets.
-fn divisible(number: usize, kind: &str, times: [f64; 2], count: u32, spread: &str) -> Machine {
+fn divisible(number: usize, kind: &str, times: [f64; 2], count: u32, [spread, classes]: [&str; 2]) -> Machine {
     let (topology, vcs) = DIVISIBLE[number];
     let text = format!(
         r#"
@@ -235,6 +250,7 @@ host_link = {{ gb_per_s = 1.7, cable_ns = 3 }}
 router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 10, credit_ns = 2, vcs = {vcs},
             buffer_bytes = 552 }}
 topology = {{ {topology} }}
+{classes}
 "#,
         times[0], times[1]
     );
@@ -280,11 +296,12 @@ proptest! {
         cable in prop_oneof![Just(0.0), Just(10.0), Just(300.0)],
         count in 1u32..3,
         is_spread in any::<bool>(),
+        classes in 0..DIVISIBLE_CLASSES.len(),
         is_shared in any::<bool>(),
         threads in 2u32..6,
     ) {
         let spread = if is_spread { r#"spread = "packet","# } else { "" };
-        let machine = divisible(topology, if is_tofu { "tofu" } else { "infiniband-rc" }, [overhead, cable], count, spread);
+        let machine = divisible(topology, if is_tofu { "tofu" } else { "infiniband-rc" }, [overhead, cable], count, [spread, DIVISIBLE_CLASSES[classes]]);
         let mut whole = Netsim::new(&machine, 24, 5).unwrap();
         let mut divided = Netsim::with_threads(&machine, 24, 5, threads).unwrap();
         prop_assert_eq!(divided.threads(), threads, "{}", machine.about);

@@ -1,6 +1,7 @@
 //! The NICs' part of congestion control, on rails that have it: delaying packets, and notifying senders of marks and delays.
 
 use super::Region;
+use super::region::FlowKey;
 use crate::network::Part;
 use crate::nics::flow::Turn;
 use crate::nics::nic::task;
@@ -12,11 +13,11 @@ impl Region {
         let transfer = &mut self.transfers[index];
         transfer.line = Line::HeldBack;
         transfer.pending += 1;
-        let pair = (transfer.from, transfer.to);
         match turn {
             Turn::At(time) => self.at(nic, time, task::STAGED, index),
             Turn::Now | Turn::Answer => {
-                if let Some(flow) = self.flows.get_mut(&pair) {
+                let key = self.flow_of(index);
+                if let Some(flow) = self.flows.get_mut(&key) {
                     flow.waiting.push(index);
                 }
             }
@@ -45,7 +46,8 @@ impl Region {
         let Transfer { from, to, .. } = self.transfers[index];
         let Some(control) = self.rail(to).control.filter(|_| role == role::DATA) else { return };
         let (marked, now, stamp) = (self.network.packets[packet].marked, self.queue.now(), self.stamped(packet));
-        let Some(flow) = self.flows.get_mut(&(from, to)) else { return };
+        let key = self.flow_of(index);
+        let Some(flow) = self.flows.get_mut(&key) else { return };
         if control.answers() {
             self.control_of(to, from, index, role::ANSWER, stamp);
         } else if marked && flow.notifies(&control, now) {
@@ -56,30 +58,30 @@ impl Region {
     /// Handles a notification of a marked packet, or an answer that reveals the delay of a packet, at the sender.
     pub(crate) fn told_of_congestion(&mut self, index: u32, role: u8, stamp: u64) {
         let now = self.queue.now();
-        let Transfer { from, to, .. } = self.transfers[index];
-        let Some(control) = self.rail(from).control else { return };
-        let Some(flow) = self.flows.get_mut(&(from, to)) else { return };
+        let key = self.flow_of(index);
+        let Some(control) = self.rail(key.0).control else { return };
+        let Some(flow) = self.flows.get_mut(&key) else { return };
         if role == role::CONGESTED {
             flow.notified(&control, now);
         } else {
             flow.answered(&control, now, Some(now - stamp));
-            self.resume_flow(from, to);
+            self.resume_flow(key);
         }
     }
 
     /// Handles the loss of a packet of a flow, or of its answer.
     pub(crate) fn lost_in_flow(&mut self, index: u32, role: u8) {
         let now = self.queue.now();
-        let Transfer { from, to, .. } = self.transfers[index];
-        let Some(control) = self.rail(from).control.filter(|_| matches!(role, role::DATA | role::ANSWER)) else { return };
-        let Some(flow) = self.flows.get_mut(&(from, to)) else { return };
+        let key = self.flow_of(index);
+        let Some(control) = self.rail(key.0).control.filter(|_| matches!(role, role::DATA | role::ANSWER)) else { return };
+        let Some(flow) = self.flows.get_mut(&key) else { return };
         flow.answered(&control, now, None);
-        self.resume_flow(from, to);
+        self.resume_flow(key);
     }
 
     /// Resumes the transfers that wait for an answer.
-    fn resume_flow(&mut self, from: u32, to: u32) {
-        let waiting = self.flows.get_mut(&(from, to)).map(|flow| std::mem::take(&mut flow.waiting)).unwrap_or_default();
+    fn resume_flow(&mut self, key: FlowKey) {
+        let waiting = self.flows.get_mut(&key).map(|flow| std::mem::take(&mut flow.waiting)).unwrap_or_default();
         waiting.into_iter().for_each(|index| self.staged(index));
     }
 }

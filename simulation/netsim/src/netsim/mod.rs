@@ -6,9 +6,11 @@
 //! | `region` | posting operations, the dispatch of events, intra-node operations |
 //! | `nics` | NICs: reading, sending, receiving and writing packets |
 //! | `reliability` | lost packets, and receivers that are not ready |
+//! | `classes` | the traffic classes of NICs |
 //! | `congestion` | the congestion control of NICs |
 //! | `division`, `crossing` | machines divided among threads; packets that cross the border of a region |
 
+mod classes;
 mod congestion;
 mod crossing;
 mod division;

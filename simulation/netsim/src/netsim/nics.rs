@@ -2,9 +2,10 @@
 //!
 //! A NIC reads packets of its operations from memory one after another, and buffers a few of them until the link takes them.
 //! It writes incoming packets to memory one after another, and frees the buffer space of each when it is written. Control packets
-//! bypass both. Congestion control is in `congestion`.
+//! bypass both. Congestion control is in `congestion`, the queues of traffic classes in `classes`.
 
 use super::Region;
+use super::classes::send_queue;
 use crate::events::random;
 use crate::machine::spec::{RailKind, Spread, TransmitOrder};
 use crate::network::Part;
@@ -85,7 +86,10 @@ impl Region {
         let from = transfer.from;
         if transfer.line == Line::Out {
             transfer.line = Line::Listed;
-            self.nics[from as usize].sending.push(&mut self.transfers, index);
+            let class = self.class_of(index, role::DATA);
+            let rail = &self.rails[usize::from(self.nics[from as usize].rail)];
+            let queue = send_queue(rail, &mut self.nics, &mut self.class_queues, from, class);
+            queue.sending.push(&mut self.transfers, index);
         }
         self.transmit(from);
     }
@@ -94,27 +98,25 @@ impl Region {
     pub(crate) fn transmit(&mut self, nic: u32) {
         let now = self.queue.now();
         loop {
+            let Some(class) = self.next_class(nic) else { return };
             let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
-            let state = &mut self.nics[nic as usize];
-            if state.reading || state.buffered >= rail.transmit_packets {
-                return;
-            }
-            let Some(index) = state.sending.first() else { return };
+            let queue = send_queue(rail, &mut self.nics, &mut self.class_queues, nic, class);
+            let Some(index) = queue.sending.first() else { return };
             let transfer = &mut self.transfers[index];
             if transfer.phase == Phase::Ended || transfer.sent == transfer.packets {
-                state.sending.pop(&self.transfers);
+                queue.sending.pop(&self.transfers);
                 self.transfers[index].line = Line::Out;
                 self.forget(index);
                 continue;
             }
             let sequence = transfer.sent;
             if let Some(control) = &rail.control {
-                let flow = self.flows.entry((transfer.from, transfer.to)).or_insert_with(|| control.flow());
+                let flow = self.flows.entry((transfer.from, transfer.to, class)).or_insert_with(|| control.flow());
                 let turn = flow.turn(control, now);
                 if turn == Turn::Now {
                     flow.sends(control, now, rail.payload(transfer, sequence) + u64::from(rail.header_bytes));
                 } else {
-                    state.sending.pop(&self.transfers);
+                    queue.sending.pop(&self.transfers);
                     self.hold_back(nic, index, turn);
                     continue;
                 }
@@ -122,7 +124,7 @@ impl Region {
             transfer.sent += 1;
             transfer.under_way += 1;
             let payload = rail.payload(transfer, sequence);
-            let begin = if sequence == 0 { state.begin(now, rail.gap) } else { now };
+            let begin = if sequence == 0 { self.nics[nic as usize].begin(now, rail.gap) } else { now };
             let done = begin + rail.read.time(payload);
             let (salt, via) = self.route_numbers(index, sequence);
             let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
@@ -130,16 +132,20 @@ impl Region {
             let header = RoutingHeader::new(self.nics[transfer.to as usize].terminal, salt, via);
             let bytes = payload as u32 + rail.header_bytes;
             let (all, turns) = (transfer.sent == transfer.packets, rail.order == TransmitOrder::RoundRobin);
-            let state = &mut self.nics[nic as usize];
+            let queue = send_queue(rail, &mut self.nics, &mut self.class_queues, nic, class);
             if all || turns {
-                state.sending.pop(&self.transfers);
+                queue.sending.pop(&self.transfers);
                 self.transfers[index].line = if all { Line::Out } else { Line::Listed };
                 if !all {
-                    state.sending.push(&mut self.transfers, index);
+                    queue.sending.push(&mut self.transfers, index);
                 }
             }
-            state.buffered += 1;
-            let part = Part { transfer: index, sequence, role: role::DATA };
+            queue.buffered += 1;
+            if !rail.classes.is_empty() {
+                rail.classes.charge(class, &mut self.class_leads[rail.queues(nic)], bytes);
+            }
+            let part = Part { transfer: index, sequence, role: role::DATA, class };
+            let state = &self.nics[nic as usize];
             let packet = self.network.packet(state.rail, state.terminal, header, bytes, part);
             self.stamp(packet, now);
             if done > now {
@@ -187,7 +193,9 @@ impl Region {
         let packet = &self.network.packets[packet];
         if packet.part.role == role::DATA {
             let nic = self.rails[usize::from(packet.rail())].first + terminal;
-            self.nics[nic as usize].buffered -= 1;
+            let class = packet.part.class;
+            let rail = &self.rails[usize::from(packet.rail())];
+            send_queue(rail, &mut self.nics, &mut self.class_queues, nic, class).buffered -= 1;
             self.transmit(nic);
         }
     }
@@ -199,12 +207,13 @@ impl Region {
 
     /// Sends a control packet; an answer carries the send time of the packet that it answers.
     pub(crate) fn control_of(&mut self, from: u32, to: u32, index: u32, role: u8, stamp: u64) {
-        let bytes = self.rail(from).control_bytes;
+        let (bytes, class) = (self.rail(from).control_bytes, self.class_of(index, role));
         let transfer = &mut self.transfers[index];
         transfer.under_way += 1;
         let header = RoutingHeader::new(self.nics[to as usize].terminal, transfer.salt, transfer.via);
         let nic = &self.nics[from as usize];
-        let packet = self.network.packet(nic.rail, nic.terminal, header, bytes, Part { transfer: index, sequence: 0, role });
+        let part = Part { transfer: index, sequence: 0, role, class };
+        let packet = self.network.packet(nic.rail, nic.terminal, header, bytes, part);
         if role == role::ANSWER {
             self.stamp(packet, stamp);
         }

@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 
 use pelago_base::{Duration, Instant};
 
+use crate::classes::{ATOMIC_BYTES, Classes};
 use crate::events::pool::{List, NONE, Pool};
 use crate::events::prefetch::prefetch;
 use crate::events::queue::{Distance, Event, Queue};
@@ -16,7 +17,7 @@ use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
 use crate::network::{Fabric, LinkFailure, Marking, Medium, Messages, Network, PacketOutcome, Thresholds};
 use crate::nics::flow::Flow;
 use crate::nics::flowlet::{FLOWLETS, Flowlet};
-use crate::nics::nic::{Nic, RailNics, task};
+use crate::nics::nic::{Nic, RailNics, SendQueue, task};
 use crate::nics::node::{Node, SharedMemory};
 use crate::nics::transfer::{AttemptTable, OperationFacts, OperationKind, Phase, Transfer};
 use crate::operation::{FailureReason, NetworkOperation, Notice};
@@ -44,8 +45,11 @@ pub(crate) struct Region {
     sequences: Vec<u32>,
     /// The most recent flowlets of each NIC, on rails that spread packets by flowlets.
     pub(crate) flowlets: Vec<Flowlet>,
-    /// The congestion control state per pair of source and destination NIC, on rails with congestion control.
-    pub(crate) flows: HashMap<(u32, u32), Flow>,
+    /// For each class of each NIC of rails with classes: its queue, and its lead in reading packets.
+    pub(crate) class_queues: Vec<SendQueue>,
+    pub(crate) class_leads: Vec<u64>,
+    /// The congestion control state per pair of source and destination NIC and class, on rails with congestion control.
+    pub(crate) flows: HashMap<FlowKey, Flow>,
     /// Send times by packet number, on rails with delay-based congestion control.
     pub(crate) stamps: Vec<u64>,
     choice: NicChoice,
@@ -85,6 +89,8 @@ impl Region {
             notices: VecDeque::new(),
             sequences: Vec::new(),
             flowlets: Vec::new(),
+            class_queues: Vec::new(),
+            class_leads: Vec::new(),
             flows: HashMap::new(),
             stamps: Vec::new(),
             choice: machine.choice,
@@ -109,7 +115,7 @@ impl Region {
         let terminals = nodes * spec.count;
         let first = self.nics.len() as u32;
         let number = self.rails.len() as u8;
-        self.rails.push(RailNics::new(spec, software, first, self.flowlets.len()));
+        self.rails.push(RailNics::new(spec, software, first, [self.flowlets.len(), self.class_queues.len()]));
         self.nics.extend((0..terminals).map(|terminal| Nic::new(number, terminal)));
         if self.nics.len() >= ENTITIES_MAX as usize {
             return Err(MachineError::too_many(nodes));
@@ -125,6 +131,7 @@ impl Region {
             loss: random::probability(link.loss),
         };
         let failures = failures(spec, &topology)?;
+        let classes = Classes::new(&spec.class);
         let fabric = Fabric {
             whole: topology.claims_whole_buffers(),
             pfc: router.pfc.map(|pfc| Thresholds { stop: pfc.xoff_bytes, resume: pfc.xon_bytes }),
@@ -138,6 +145,9 @@ impl Region {
             topology,
             terminals,
             vcs: router.vcs,
+            lanes: router.vcs * classes.count(),
+            classes,
+            first_share: 0,
             pipeline: picoseconds(router.routing_ns)
                 + picoseconds(router.vc_allocation_ns)
                 + picoseconds(router.switch_allocation_ns),
@@ -157,6 +167,11 @@ impl Region {
         };
         if spec.nic.spread == Spread::Flowlet {
             self.flowlets.resize(self.flowlets.len() + terminals as usize * FLOWLETS, Flowlet::default());
+        }
+        if !spec.class.is_empty() {
+            let queues = self.class_queues.len() + terminals as usize * spec.class.len();
+            self.class_queues.resize(queues, SendQueue::EMPTY);
+            self.class_leads.resize(queues, 0);
         }
         self.held.resize(self.nics.len(), List::EMPTY);
         if !self.network.add(fabric) {
@@ -554,7 +569,7 @@ fn fetch(
                     Distance::Middle => prefetch(&transfers[packet.part.transfer]),
                     // After this packet, the NIC reads one of the next transfer.
                     Distance::Near if task == task::READ => {
-                        nic.sending.first().into_iter().for_each(|next| prefetch(&transfers[next]));
+                        nic.queue.sending.first().into_iter().for_each(|next| prefetch(&transfers[next]));
                     }
                     Distance::Near => soon(transfers[packet.part.transfer].token),
                 }
@@ -563,6 +578,9 @@ fn fetch(
         _ => {}
     }
 }
+
+/// The source and destination NIC of a flow, and its class.
+pub(crate) type FlowKey = (u32, u32, u8);
 
 /// An operation that is posted and has not started.
 #[derive(Clone, Copy)]
@@ -636,7 +654,7 @@ fn parts(operation: NetworkOperation) -> (OperationKind, u32, u32, u32, u64) {
     match operation {
         NetworkOperation::Put { from, to, bytes } => (OperationKind::Put, from, from, to, bytes),
         NetworkOperation::Get { by, at, bytes } => (OperationKind::Get, by, at, by, bytes),
-        NetworkOperation::Atomic { by, at } => (OperationKind::Atomic, by, at, by, 8),
+        NetworkOperation::Atomic { by, at } => (OperationKind::Atomic, by, at, by, ATOMIC_BYTES),
         NetworkOperation::Copy { by, from, to, bytes } if by == from => (OperationKind::Put, by, from, to, bytes),
         NetworkOperation::Copy { by, from, to, bytes } if by == to => (OperationKind::Get, by, from, to, bytes),
         NetworkOperation::Copy { by, from, to, bytes } => (OperationKind::Copy, by, from, to, bytes),

@@ -1,5 +1,5 @@
-//! Flow control by pauses (PFC, IEEE 802.1Qbb) of one virtual channel: its buffer asks the sender to stop when it fills up, and to continue when
-//! it has emptied.
+//! Flow control by pauses (PFC, IEEE 802.1Qbb) of one virtual channel of a class: its buffer asks the sender to stop when it fills up, and to
+//! continue when it has emptied.
 //!
 //! The sender sees arrivals at the buffer and departures from it with the delay that a pause takes to reach it. Both are recorded as soon as
 //! their times are known, which may lie in the future, and evaluated when the sender has a packet. Hence no pause is an event.

@@ -1,6 +1,6 @@
 //! The choice of a route by queues or failed links.
 
-use super::Network;
+use super::{Network, Packet, Part};
 use crate::events::random::mix;
 use crate::topology::{Path, Queues, RoutingHeader};
 
@@ -29,7 +29,7 @@ struct LinkQueue {
 impl Network {
     /// Chooses the route of a packet that arrives at its first router.
     pub(super) fn choose_route(&mut self, now: u64, packet: u32, router: u32) {
-        let rail = self.packets[packet].rail;
+        let Packet { rail, part: Part { class, .. }, .. } = self.packets[packet];
         let mut header = self.packets[packet].header;
         let fabric = &self.fabrics[usize::from(rail)];
         let (adapts, has_detours) = (fabric.topology.adapts(), fabric.topology.has_detours());
@@ -38,10 +38,10 @@ impl Network {
             header.path = Path::Detour;
         }
         let mut chosen = match adapts {
-            None => self.route(rail, router, header, Queues::Local, now),
+            None => self.route((rail, class), router, header, Queues::Local, now),
             Some(queues) => {
                 let [usual, detour] = [Path::Usual, Path::Detour]
-                    .map(|path| self.route(rail, router, RoutingHeader { path, ..header }, queues, now));
+                    .map(|path| self.route((rail, class), router, RoutingHeader { path, ..header }, queues, now));
                 let mut cost = |route: &Route| route.links * route.queue.map_or(0, |queue| self.load(queue, now));
                 let (cost, other) = (cost(&usual), cost(&detour));
                 header.path = if cost > other { Path::Detour } else { Path::Usual };
@@ -52,14 +52,14 @@ impl Network {
         while chosen.is_broken && has_detours && tries < TRIES {
             let other = mix(u64::from(header.salt) << 32 | u64::from(header.via));
             (header.salt, header.via, header.path) = (other as u32, (other >> 32) as u32, Path::Detour);
-            chosen = self.route(rail, router, header, Queues::Local, now);
+            chosen = self.route((rail, class), router, header, Queues::Local, now);
             tries += 1;
         }
         self.packets[packet].header = header;
     }
 
-    /// Follows the route that a header describes.
-    fn route(&self, rail: u8, router: u32, mut header: RoutingHeader, queues: Queues, now: u64) -> Route {
+    /// Follows the route that a header of a packet of a class describes.
+    fn route(&self, (rail, class): (u8, u8), router: u32, mut header: RoutingHeader, queues: Queues, now: u64) -> Route {
         let fabric = &self.fabrics[usize::from(rail)];
         let (mut at, mut route) = (router, Route::default());
         loop {
@@ -69,13 +69,13 @@ impl Network {
             route.links += 1;
             route.is_broken |= fabric.avoids(link, now);
             if route.queue.is_none() && (queues == Queues::Local || fabric.topology.is_global(link)) {
-                route.queue = Some(LinkQueue { channel, lane: fabric.lane(channel, hop.vc), lanes: hop.vcs });
+                route.queue = Some(LinkQueue { channel, lane: fabric.lane(channel, class, hop.vc), lanes: hop.vcs });
             }
             at = self.channels[channel as usize].to;
         }
     }
 
-    /// Returns the bytes queued for a link and in the buffers at its far end.
+    /// Returns the bytes queued for a link, of all classes, and those of one class in the buffers at its far end.
     fn load(&mut self, LinkQueue { channel, lane, lanes }: LinkQueue, now: u64) -> u64 {
         let state = &self.channels[channel as usize];
         let (queued, rail) = (u64::from(state.queued), usize::from(state.rail));
@@ -88,13 +88,14 @@ impl Network {
 
     /// Returns the link with the shortest queue among `count` links of one router; links that are known to be failed come last. Among equals,
     /// returns `usual`, or else the next one after it.
-    pub(super) fn shortest(&mut self, rail: u8, usual: u32, first: u32, count: u32, now: u64) -> u32 {
+    pub(super) fn shortest(&mut self, packet: u32, usual: u32, first: u32, count: u32, now: u64) -> u32 {
+        let Packet { rail, part: Part { class, .. }, .. } = self.packets[packet];
         let fabric = &self.fabrics[usize::from(rail)];
         let (base, vcs) = (fabric.first_channel + 2 * fabric.terminals, fabric.vcs);
         let in_turn = (0..count).map(|step| first + (usual - first + step) % count);
         let cost = |link: &u32| {
             let (channel, broken) = (base + link, self.fabrics[usize::from(rail)].avoids(*link, now));
-            let lane = self.fabrics[usize::from(rail)].lane(channel, 0);
+            let lane = self.fabrics[usize::from(rail)].lane(channel, class, 0);
             (broken, self.load(LinkQueue { channel, lane, lanes: vcs }, now))
         };
         in_turn.min_by_key(cost).unwrap_or(usual)

@@ -2,6 +2,7 @@
 
 use pelago_base::Duration;
 
+use crate::classes::Classes;
 use crate::events::pool::List;
 use crate::events::rate::Rate;
 use crate::machine::software::{Detection, Software};
@@ -60,6 +61,9 @@ pub(crate) struct RailNics {
     pub(crate) flowlet: u64,
     pub(crate) first_flowlet: usize,
     pub(crate) control: Option<Control>,
+    pub(crate) classes: Classes,
+    /// The first class queue of its first NIC.
+    first_queue: usize,
     /// The preparation of a transfer before its first packet: up to this many bytes, a fixed time, and a rate.
     pub(crate) stages: Vec<(u64, u64, Rate)>,
     pub(crate) bank: u64,
@@ -75,7 +79,7 @@ pub(crate) struct RailNics {
 }
 
 impl RailNics {
-    pub(crate) fn new(spec: &RailSpec, software: &Software, first: u32, first_flowlet: usize) -> Self {
+    pub(crate) fn new(spec: &RailSpec, software: &Software, first: u32, [first_flowlet, first_queue]: [usize; 2]) -> Self {
         let nic = &spec.nic;
         Self {
             first,
@@ -98,6 +102,8 @@ impl RailNics {
             flowlet: picoseconds(nic.flowlet_ns),
             first_flowlet,
             control: spec.congestion.as_ref().map(|congestion| Control::new(congestion, spec.host_link().gb_per_s)),
+            classes: Classes::new(&spec.class),
+            first_queue,
             stages: nic.stages.iter().map(|&(bytes, time, rate)| (bytes, picoseconds(time), bytes_per_second(rate))).collect(),
             bank: picoseconds(bank_ns(nic, software)),
             bank_packets: nic.bank_packets,
@@ -109,6 +115,13 @@ impl RailNics {
             not_ready: picoseconds(spec.reliability.not_ready_ns),
             not_ready_retries: spec.reliability.not_ready_retries,
         }
+    }
+
+    /// The queues of the classes of one of its NICs.
+    pub(crate) fn queues(&self, nic: u32) -> std::ops::Range<usize> {
+        let count = usize::from(self.classes.count());
+        let first = self.first_queue + (nic - self.first) as usize * count;
+        first..first + count
     }
 
     /// Whether it connects these nodes.
@@ -161,8 +174,6 @@ pub(crate) struct Nic {
     pub(crate) rail: u8,
     /// Whether a packet is being read.
     pub(crate) reading: bool,
-    /// Number of packets that were or are being read, and that the link has not taken.
-    pub(crate) buffered: u32,
     /// Its number on the rail.
     pub(crate) terminal: u32,
     /// Number of event keys that it has used.
@@ -175,8 +186,21 @@ pub(crate) struct Nic {
     pub(crate) stage_free: u64,
     /// Number of atomics performed.
     pub(crate) atomics: u64,
+    /// What it sends, if its rail has no classes.
+    pub(crate) queue: SendQueue,
+}
+
+/// What a NIC sends, of one class if its rail has classes.
+#[derive(Clone, Copy)]
+pub(crate) struct SendQueue {
     /// Operations with packets to send.
     pub(crate) sending: List,
+    /// Number of packets that were or are being read, and that the link has not taken.
+    pub(crate) buffered: u32,
+}
+
+impl SendQueue {
+    pub(crate) const EMPTY: Self = Self { sending: List::EMPTY, buffered: 0 };
 }
 
 /// The memory of each NIC, besides a list of packets that wait for a receive slot.
@@ -187,7 +211,6 @@ impl Nic {
         Self {
             rail,
             reading: false,
-            buffered: 0,
             terminal,
             sequence: 0,
             begin_free: 0,
@@ -195,7 +218,7 @@ impl Nic {
             atomic_free: 0,
             stage_free: 0,
             atomics: 0,
-            sending: List::EMPTY,
+            queue: SendQueue::EMPTY,
         }
     }
 
