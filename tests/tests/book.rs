@@ -260,7 +260,8 @@ fn programs_of_the_book_are_compiled() {
 }
 
 /// The commands whose help is a page of the reference.
-const COMMANDS: [&str; 11] = ["", "run", "sim", "sweep", "bench", "tune", "info", "doctor", "top", "completions", "man"];
+const COMMANDS: [&str; 12] =
+    ["", "run", "sim", "compare", "sweep", "bench", "tune", "info", "doctor", "top", "completions", "man"];
 
 /// The page of commands equals the output of `--help`.
 #[test]

@@ -1,6 +1,6 @@
 //! The preparation of an operation: its pieces, its memory, and the agreement of all members on both. Collective.
 
-use pelago_rma::{Error, Rail, Result};
+use pelago_rma::{Error, FixedMemory, Rail, Result};
 
 use crate::choice::Rails;
 use crate::collectives::{Collectives, Key};
@@ -9,6 +9,12 @@ use crate::plan_state::PlanState;
 use crate::pool::Region;
 use crate::schedule::{Buffer, Schedule, Shape, Span, Step};
 use crate::{Algorithm, Collective};
+
+/// The memory of a team's operations.
+const TEAM_MEMORY: &FixedMemory = &FixedMemory {
+    name: "the team's memory for collective operations",
+    remedy: "create the team with a larger Settings::memory_bytes, or drop plans that are no longer used",
+};
 
 /// Maximum number of slots of a plan: the number of operations by which a member may be ahead of another. If members share cores, a member
 /// executes as many operations per time slice as slots exist.
@@ -143,7 +149,7 @@ impl Collectives<'_> {
 
     pub(crate) fn take(&self, words: usize) -> Result<Region> {
         let heap_bytes = self.member.words.length() as u64 * 8;
-        self.pool.borrow_mut().take(words).ok_or(Error::NoMemory { bytes: words as u64 * 8, heap_bytes })
+        self.pool.borrow_mut().take(words).ok_or(Error::NoMemory { bytes: words as u64 * 8, heap_bytes, memory: TEAM_MEMORY })
     }
 
     /// Makes sure that all members prepare the same operation. After it, no member uses memory that all have given back.

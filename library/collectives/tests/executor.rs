@@ -567,6 +567,10 @@ fn a_trial_without_room_for_any_candidate_fails() {
             }
         };
         assert!(matches!(full, Error::NoMemory { .. }), "{full}");
+        assert!(
+            full.to_string().contains("Settings::memory_bytes"),
+            "the setting that bounds it, not the heap of the job: {full}"
+        );
         assert!(matches!(all.tune::<u64>(Collective::ExclusiveScan, 1, Sum), Err(Error::NoMemory { .. })));
         drop(plans);
         let mut values = [1_u64];

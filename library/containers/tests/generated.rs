@@ -207,7 +207,9 @@ fn what_is_not_in_use_is_not_freed() {
         while let Ok(address) = heap.allocate(world.rank(), 200) {
             all.push(address);
         }
-        assert!(matches!(heap.allocate(world.rank(), 200), Err(Error::NoMemory { .. })) && all.len() >= 5);
+        let full = heap.allocate(world.rank(), 200).unwrap_err();
+        assert!(matches!(full, Error::NoMemory { .. }) && all.len() >= 5);
+        assert!(full.to_string().contains("create the GlobalHeap with more bytes"), "not the heap of the job: {full}");
         assert!(matches!(heap.allocate(world.rank(), u64::MAX), Err(Error::NoMemory { .. })));
         all.into_iter().for_each(|address| heap.free(address).unwrap());
         world.barrier().unwrap();

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
 use pelago_base::{Duration, GlobalAddress, Rank};
-use pelago_rma::{Error, Fault, GlobalPtr, Handle, Individual, Result, Symmetric, World};
+use pelago_rma::{Error, Fault, FixedMemory, GlobalPtr, Handle, Individual, Result, Symmetric, World};
 
 use crate::limits::{SENDERS_KEPT, UNEXPECTED_BYTES_MAX};
 use crate::mailbox::{MailReceiver, MailSender, Mailbox};
@@ -15,6 +15,12 @@ use crate::message_guard::Sent;
 use crate::peer_loss::{ABANDONED_INTERVAL, LastLook, all_there, unless_lost};
 use crate::pending::PendingOperations;
 use crate::settings::Settings;
+
+/// The messages that no receive has asked for, in error messages.
+const UNEXPECTED: &FixedMemory = &FixedMemory {
+    name: "the memory for unexpected messages",
+    remedy: "receive them earlier, raise the bound (Party::bound_unexpected), or send long messages by rendezvous",
+};
 
 /// The protocol of a message, by its length.
 ///
@@ -321,7 +327,11 @@ impl<'m, 'w> Party<'m, 'w> {
         if self.unexpected_bytes <= self.unexpected_bytes_max {
             return Ok(());
         }
-        Err(Error::NoMemory { bytes: self.unexpected_bytes as u64, heap_bytes: self.unexpected_bytes_max as u64 })
+        Err(Error::NoMemory {
+            bytes: self.unexpected_bytes as u64,
+            heap_bytes: self.unexpected_bytes_max as u64,
+            memory: UNEXPECTED,
+        })
     }
 
     /// Returns the message, after a fetch if it was announced.

@@ -91,7 +91,9 @@ fn what_is_not_asked_for_has_a_bound_and_waiting_has_an_end() {
             world.barrier().unwrap();
             world.barrier().unwrap();
             party.bound_unexpected(300);
-            assert!(matches!(party.try_receive(None, Some(9)), Err(Error::NoMemory { .. })));
+            let full = party.try_receive(None, Some(9)).map(drop).unwrap_err();
+            assert!(matches!(full, Error::NoMemory { heap_bytes: 300, .. }), "{full}");
+            assert!(full.to_string().contains("Party::bound_unexpected"), "the setting that bounds it: {full}");
         } else {
             world.barrier().unwrap();
             (0..4).for_each(|tag| party.send(Rank::new(0), tag, &[0; 100]).unwrap());

@@ -1,4 +1,4 @@
-//! The record of a rank for a trace of its job (`pelago run --trace`, `--record`), and the clock offsets of its hosts.
+//! The record of a rank for a trace of its job (`pelago run --trace`, `--record`, `--report`), and the clock offsets of its hosts.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -66,13 +66,15 @@ pub enum Error {
         /// The number that the operation needs.
         needed: usize,
     },
-    /// A heap has too little free memory.
-    #[error("no {bytes} bytes are left in a heap of {heap_bytes} bytes; start the job with a larger one (--heap, PELAGO_HEAP)")]
+    /// A memory of fixed size has too little free room.
+    #[error("no {bytes} bytes are left in {} of {heap_bytes} bytes; {}", memory.name, memory.remedy)]
     NoMemory {
         /// Number of requested bytes.
         bytes: u64,
-        /// Size of the heap in bytes.
+        /// Size of the memory in bytes.
         heap_bytes: u64,
+        /// The memory that is full.
+        memory: &'static FixedMemory,
     },
     /// A bounded resource is exhausted.
     #[error("too many {what}: the limit is {limit}")]
@@ -135,6 +137,20 @@ pub enum Error {
     Refused(PostError),
 }
 
+/// A memory of fixed size, as [`Error::NoMemory`] names it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FixedMemory {
+    /// Its name, with an article.
+    pub name: &'static str,
+    /// How it is made larger.
+    pub remedy: &'static str,
+}
+
+impl FixedMemory {
+    /// The heap of a rank.
+    pub const HEAP: &'static Self = &Self { name: "a heap", remedy: "start the job with a larger one (--heap, PELAGO_HEAP)" };
+}
+
 impl Error {
     /// Checks a number that was passed.
     ///
@@ -179,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_debug_form_names_the_remedy() {
-        let full = Error::NoMemory { bytes: 8, heap_bytes: 4 };
+        let full = Error::NoMemory { bytes: 8, heap_bytes: 4, memory: FixedMemory::HEAP };
         let text = "no 8 bytes are left in a heap of 4 bytes; start the job with a larger one (--heap, PELAGO_HEAP)";
         assert_eq!([format!("{full:?}"), format!("{full:#?}")], [text; 2]);
         let wrong = Error::check_number("the number of values of the input", 3, 4).unwrap_err();

@@ -44,7 +44,7 @@ pub use context::chain::{Chain, Ordered};
 pub use context::handle::{Fetch, Handle};
 pub use context::rails::Rails;
 pub use context::threads::ContextFactory;
-pub use error::{Error, Result, Scope};
+pub use error::{Error, FixedMemory, Result, Scope};
 pub use memory::device_completions::{DeviceCompletion, DeviceCompletions};
 pub use memory::segment::{Individual, Registered, RegisteredDevice};
 pub use operations::accumulate::{Accumulation, Number};

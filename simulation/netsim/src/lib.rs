@@ -34,6 +34,7 @@ mod topology;
 pub use events::prefetch::prefetch;
 pub use machine::datagrams::{Datagrams, MessageTimes};
 pub use machine::keys::{KEYS, Quantity};
+pub use machine::noise::{Noise, Phases};
 pub use machine::software::{Atomics, Descriptors, Detection, Serving, Software, Submission, Threads};
 pub use machine::{Machine, MachineError, RailInfo};
 pub use netsim::Netsim;

@@ -50,6 +50,30 @@ pub enum NetworkOperation {
     },
 }
 
+impl NetworkOperation {
+    /// Returns the same operation between other places: each number is replaced by what `place` returns for it.
+    #[inline]
+    pub fn map(self, place: impl Fn(u32) -> u32) -> Self {
+        match self {
+            Self::Put { from, to, bytes } => Self::Put { from: place(from), to: place(to), bytes },
+            Self::Get { by, at, bytes } => Self::Get { by: place(by), at: place(at), bytes },
+            Self::Atomic { by, at } => Self::Atomic { by: place(by), at: place(at) },
+            Self::Copy { by, from, to, bytes } => Self::Copy { by: place(by), from: place(from), to: place(to), bytes },
+            Self::Datagram { from, to, bytes } => Self::Datagram { from: place(from), to: place(to), bytes },
+        }
+    }
+
+    /// Returns its initiator, the place of the bytes or the word that it reads, and the place that it writes to or returns a result to.
+    #[inline]
+    pub fn ends(&self) -> [u32; 3] {
+        match *self {
+            Self::Put { from, to, .. } | Self::Datagram { from, to, .. } => [from, from, to],
+            Self::Get { by, at, .. } | Self::Atomic { by, at } => [by, at, by],
+            Self::Copy { by, from, to, .. } => [by, from, to],
+        }
+    }
+}
+
 /// An event that the simulator reports to its user. It happens at [`Netsim::now`](crate::Netsim::now).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {

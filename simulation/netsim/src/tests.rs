@@ -34,7 +34,7 @@ const TOPOLOGIES: [&str; 20] = [
 const VCS: [u8; 20] = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3, 3, 3, 1, 2, 2, 2, 4, 2, 2];
 
 /// Features of current networks: keys of the NIC, of the router, and of the rail.
-const EXTRAS: [[&str; 3]; 8] = [
+const EXTRAS: [[&str; 3]; 11] = [
     ["", "", ""],
     [r#"spread = "packet","#, "", ""],
     [r#"spread = "flowlet", flowlet_ns = 200,"#, "pfc = { xoff_bytes = 250, xon_bytes = 100 },", ""],
@@ -48,8 +48,17 @@ const EXTRAS: [[&str; 3]; 8] = [
         r#"congestion = { control = "dcqcn", notification_ns = 1000, estimate_ns = 2000, increase_ns = 2000 }
 class = [{ name = "control", kinds = ["control"], priority = 1 }, { name = "rest" }]"#,
     ],
+    [
+        r#"spread = "flowlet", flowlet_ns = 200,"#,
+        "",
+        r#"congestion = { control = "swift", target_ns = 500, range_ns = 1000 }
+class = [{ name = "small", operation_bytes_max = 300, priority = 1 }, { name = "rest" }]"#,
+    ],
+    [r#"spread = "pair","#, "pfc = { xoff_bytes = 250, xon_bytes = 100 },", HPCC],
+    ["", "", r#"congestion = { control = "slingshot", threshold_bytes = 300, recovery_ns = 500 }"#],
 ];
 const CLASSES: &str = r#"class = [{ name = "small", kinds = ["atomic", "put", "datagram"], operation_bytes_max = 900, weight = 2.5 }, { name = "rest" }]"#;
+const HPCC: &str = r#"congestion = { control = "hpcc", round_trip_ns = 1000 }"#;
 const ECN: &str = "ecn = { min_bytes = 100, max_bytes = 600, probability = 0.5 },";
 const DCQCN: &str = r#"congestion = { control = "dcqcn", notification_ns = 1000, estimate_ns = 2000, increase_ns = 2000 }"#;
 
@@ -57,14 +66,17 @@ const KINDS: [&str; 4] = ["infiniband-rc", "infiniband-ud", "tofu", "ethernet"];
 
 fn machine(topology: &str, kind: &str, vcs: u8, loss: f64, [host, write]: [f64; 2], count: u32, extra: usize) -> Machine {
     let [nic, router, rail] = EXTRAS[extra];
-    // The buffer must also hold the packets that arrive after it has asked for a pause.
+    // The buffer must also hold the packets that arrive after it has asked for a pause, and telemetry.
+    let has_telemetry = rail == HPCC;
     let (router, buffer) = match router.contains("pfc") {
-        true if kind == "ethernet" => ("", 552),
-        true => (router, 900),
+        true if kind == "ethernet" => ("", if has_telemetry { 800 } else { 552 }),
+        true => (router, if has_telemetry { 1200 } else { 900 }),
         false => (router, 552),
     };
-    let rail = if router.contains("ecn") || !rail.contains("dcqcn") { rail } else { "" };
-    let receive = if buffer == 900 { 900 } else { 300 };
+    let needs_marks = rail.contains("dcqcn") && !router.contains("ecn");
+    let needs_one_route = has_telemetry && ["adaptive", "ugal"].iter().any(|routes| topology.contains(routes));
+    let rail = if needs_marks || needs_one_route { "" } else { rail };
+    let receive = if buffer == 552 { 300 } else { buffer };
     Machine::parse(&format!(
         r#"
 name = "small buffers"
@@ -231,7 +243,7 @@ const DIVISIBLE_CLASSES: [&str; 3] = [
 ];
 
 /// A machine that can be divided, whose buffers hold one or two packets.
-fn divisible(number: usize, kind: &str, times: [f64; 2], count: u32, [spread, classes]: [&str; 2]) -> Machine {
+fn divisible(number: usize, kind: &str, times: [f64; 2], [count, planes]: [u32; 2], [spread, classes]: [&str; 2]) -> Machine {
     let (topology, vcs) = DIVISIBLE[number];
     let text = format!(
         r#"
@@ -243,6 +255,7 @@ copy_gb_per_s = 1.5
 [[rail]]
 kind = "{kind}"
 count = {count}
+planes = {planes}
 nic = {{ overhead_ns = {}, gap_ns = 5, read_gb_per_s = 3.3, write_gb_per_s = 2.0, atomic_ns = 7, packet_bytes = 256,
         header_bytes = 20, control_bytes = 16, {spread} receive_bytes = 300 }}
 link = {{ gb_per_s = 2.1, cable_ns = {} }}
@@ -294,14 +307,17 @@ proptest! {
         is_tofu in any::<bool>(),
         overhead in prop_oneof![Just(0.001), Just(5.0), Just(100.0), Just(3_000.0)],
         cable in prop_oneof![Just(0.0), Just(10.0), Just(300.0)],
-        count in 1u32..3,
+        counts in [1u32..3, 1..4],
         is_spread in any::<bool>(),
         classes in 0..DIVISIBLE_CLASSES.len(),
         is_shared in any::<bool>(),
         threads in 2u32..6,
     ) {
         let spread = if is_spread { r#"spread = "packet","# } else { "" };
-        let machine = divisible(topology, if is_tofu { "tofu" } else { "infiniband-rc" }, [overhead, cable], count, [spread, DIVISIBLE_CLASSES[classes]]);
+        let keys = [spread, DIVISIBLE_CLASSES[classes]];
+        // Classes are for rails of one plane.
+        let counts = if classes == 0 { counts } else { [counts[0], 1] };
+        let machine = divisible(topology, if is_tofu { "tofu" } else { "infiniband-rc" }, [overhead, cable], counts, keys);
         let mut whole = Netsim::new(&machine, 24, 5).unwrap();
         let mut divided = Netsim::with_threads(&machine, 24, 5, threads).unwrap();
         prop_assert_eq!(divided.threads(), threads, "{}", machine.about);

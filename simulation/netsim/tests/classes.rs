@@ -327,4 +327,13 @@ fn classes_that_make_no_sense_are_refused() {
         "{too_many}"
     );
     assert!(line("infiniband-rc", 2, "vcs = 3", &format!("class = [{}]", classes.join(", "))).is_ok());
+    // What has no classes.
+    let beside = |keys: &str| line("infiniband-rc", 2, "", &format!("{keys}\nclass = [{rest}]")).unwrap_err().to_string();
+    let planes = "rail.class: a rail of several planes has no traffic classes; remove rail.class or set rail.planes=1";
+    assert_eq!(beside("planes = 2"), planes);
+    for control in ["control = \"hpcc\", round_trip_ns = 1000", "control = \"slingshot\""] {
+        let error = beside(&format!("congestion = {{ {control} }}"));
+        let expected = "routers measure the bytes of all classes together; remove rail.class, or choose \"dcqcn\" or \"swift\"";
+        assert!(error.starts_with("rail.class: with rail.congestion.control = ") && error.ends_with(expected), "{error}");
+    }
 }

@@ -83,11 +83,12 @@ fn a_put_crosses_a_dragonfly_plus_in_three_links() {
 #[test]
 fn a_dragonfly_plus_detours_an_adversary() {
     let next_group = |node: u32, random: &mut Rng| (node / 4 + 1) % 5 * 4 + random.u32(..4);
-    let [minimal, valiant, local, global] =
-        ["minimal", "valiant", "ugal-l", "ugal-g"].map(|routes| throughput(PLUS, routes, 2, 20, 0.6, next_group));
+    let [minimal, valiant, local, progressive, global] =
+        ["minimal", "valiant", "ugal-l", "progressive", "ugal-g"].map(|routes| throughput(PLUS, routes, 2, 20, 0.6, next_group));
     println!(
-        "dragonfly+, next group, offered 0.6: minimal {minimal:.3}, valiant {valiant:.3}, ugal-l {local:.3}, ugal-g {global:.3}"
+        "dragonfly+, next group, offered 0.6: minimal {minimal:.3}, valiant {valiant:.3}, ugal-l {local:.3}, progressive {progressive:.3}, ugal-g {global:.3}"
     );
+    assert!(progressive > 1.1 * local && progressive > 0.9 * global);
     assert!((minimal / 0.25 - 1.0).abs() < 0.02, "a quarter of a link for each of four nodes: {minimal}");
     assert!(valiant > 1.2 * minimal && local > 1.2 * minimal && global > 1.2 * minimal);
     let [minimal, valiant, local] =

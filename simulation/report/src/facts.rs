@@ -1,6 +1,7 @@
 //! Data on a completed job that the recorder does not have.
 
 use pelago_base::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 /// Data on a completed job that the recorder does not have.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +22,7 @@ pub struct Facts {
     pub seed: u64,
     /// How computing advanced virtual time: `declared`, `measured, times F` or `zero`.
     pub computing: String,
-    /// The virtual time at the end.
+    /// The time at the end: virtual time, or the time since the ranks of a real job joined it.
     pub end: Instant,
     /// Number of events that have happened.
     pub events: u64,
@@ -33,6 +34,21 @@ pub struct Facts {
     pub links: Vec<LinkUse>,
     /// The fault of the job, if there was one.
     pub fault: Option<String>,
+    /// For a job that was recorded on a real machine, the limits of its record; `None` for a simulated one.
+    pub recording: Option<RecordingFacts>,
+}
+
+/// The limits of the record of a job on a real machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordingFacts {
+    /// Number of ranks that left no record. Their operations and times are missing.
+    pub ranks_missing: u64,
+    /// Number of operations without times, beyond the bounds of the record of a rank. They count, with their bytes, in totals alone.
+    pub operations_untimed: u64,
+    /// Number of waits of which only the total time is known, beyond these bounds.
+    pub waits_untimed: u64,
+    /// The largest error of the offset between the clocks of two hosts.
+    pub clock_error_ps: u64,
 }
 
 /// The use of one direction of a link.

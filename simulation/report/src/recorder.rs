@@ -1,6 +1,6 @@
 //! The recorder: records each event of a job, and counts.
 
-use pelago_base::{Instant, Rank};
+use pelago_base::{Duration, Instant, Rank};
 
 use crate::facts::Facts;
 use crate::limits::Limits;
@@ -162,6 +162,28 @@ impl Recorder {
         }
     }
 
+    /// Records operations that `from` has posted at unknown times, not before `since`. They count in totals alone.
+    pub fn untimed(&mut self, from: Rank, kind: OperationKind, operations: u64, bytes: u64, since: Instant) {
+        let state = self.rank(from);
+        state.operations += operations;
+        state.bytes = state.bytes.saturating_add(bytes);
+        self.tallies[kind as usize].add_untimed(operations, bytes);
+        self.timeline.leave_out(0, operations, since);
+    }
+
+    /// Records that a rank ends, which since its last event has waited `waits` times at unknown times, for `waiting` in total, and otherwise
+    /// computed. That time counts in totals alone: the rank's row of the time line ends at its last event.
+    pub fn ended_after_gap(&mut self, rank: Rank, now: Instant, waits: u64, waiting: Duration) {
+        let state = self.rank(rank);
+        let since = state.doing.take().map_or(now, |(_, since)| since);
+        let gap_ps = if since < now { (now - since).as_picoseconds() } else { 0 };
+        let waiting_ps = waiting.as_picoseconds().min(gap_ps);
+        state.waiting_ps += waiting_ps;
+        state.computing_ps += gap_ps - waiting_ps;
+        state.ended = Some(now);
+        self.timeline.leave_out(waits, 0, since);
+    }
+
     /// Makes the report of a completed job: the current activity of each rank lasts to the end. Cost: sorts spans, ranks and links.
     pub fn finish(mut self, facts: Facts) -> Report {
         if let Some(last) = facts.ranks.checked_sub(1) {
@@ -241,5 +263,29 @@ mod tests {
     #[should_panic(expected = "message 0 completes and is not under way")]
     fn what_was_not_posted_does_not_complete() {
         Recorder::new(Limits::default()).completed(0, false, Instant::ZERO);
+    }
+
+    #[test]
+    fn what_has_no_times_counts_in_totals() {
+        let at = Instant::from_picoseconds;
+        let mut recorder = Recorder::new(Limits::default());
+        let rank = Rank::new(0);
+        recorder.resumed(rank, at(10));
+        recorder.posted(0, OperationKind::Put, rank, rank, 8, at(20));
+        recorder.completed(0, false, at(25));
+        recorder.stopped(rank, at(30), StopReason::Waiting);
+        recorder.resumed(rank, at(50));
+        recorder.untimed(rank, OperationKind::Put, 3, 24, at(20));
+        recorder.ended_after_gap(rank, at(150), 7, Duration::from_picoseconds(60));
+        let report = recorder.finish(Facts { ranks: 1, end: at(200), ..Facts::default() });
+        let row = &report.ranks.rows[0];
+        assert_eq!((row.computing_ps, row.waiting_ps, row.ended_ps), (20 + 40, 20 + 60, Some(150)));
+        assert_eq!((row.operations, row.bytes), (4, 32));
+        let puts = &report.latencies[0];
+        assert_eq!((puts.operations, puts.untimed, puts.unfinished, puts.bytes, puts.to_completion.count), (4, 3, 0, 32, 1));
+        let timeline = &report.timeline;
+        assert_eq!((timeline.spans_left_out, timeline.messages_left_out, timeline.complete_until_ps), (7, 3, Some(20)));
+        assert_eq!(timeline.spans.iter().map(|span| span.to_ps).max(), Some(50), "nothing is claimed about the time after it");
+        assert_eq!(Report::from_json(&report.to_json()).unwrap(), report);
     }
 }

@@ -3,7 +3,7 @@
 use pelago_base::Instant;
 use serde::{Deserialize, Serialize};
 
-use crate::facts::Facts;
+use crate::facts::{Facts, RecordingFacts};
 use crate::sections::activity::Activity;
 use crate::sections::latencies::OperationReport;
 use crate::sections::links::Links;
@@ -52,13 +52,16 @@ pub struct JobFacts {
     pub per_node: u32,
     /// The seed of all random numbers.
     pub seed: u64,
-    /// How computing advanced virtual time: `declared`, `measured, times F` (then another run differs), or `zero`.
+    /// How computing advanced virtual time: `declared`, `measured, times F` (then another run differs), or `zero`; `real` on a real machine.
     #[serde(default)]
     pub computing: String,
-    /// The virtual time at the end.
+    /// The time at the end: virtual time, or the time since the ranks of a real job joined it.
     pub end_ps: u64,
     /// The fault of the job, if there was one.
     pub fault: Option<String>,
+    /// For a job that was recorded on a real machine, the limits of its record; `None` for a simulated one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<RecordingFacts>,
 }
 
 /// Totals of a job.
@@ -130,7 +133,8 @@ impl Report {
         (latencies, operations_under_way_max): (Vec<OperationReport>, u64),
         timeline: Timeline,
     ) -> Self {
-        let Facts { program, machine, machine_source, ranks, nodes, per_node, seed, computing, end, fault, .. } = facts;
+        let Facts { program, machine, machine_source, ranks, nodes, per_node, seed, computing, end, fault, recording, .. } =
+            facts;
         let end_ps = end.as_picoseconds();
         let sum = |of: fn(&OperationReport) -> u64| latencies.iter().fold(0, |sum: u64, kind| sum.saturating_add(of(kind)));
         let totals = Totals {
@@ -143,7 +147,8 @@ impl Report {
             operations_under_way_max,
             operations_bytes: sum(|kind| kind.bytes),
         };
-        let job = JobFacts { program, machine, machine_source, ranks, nodes, per_node, seed, computing, end_ps, fault };
+        let job =
+            JobFacts { program, machine, machine_source, ranks, nodes, per_node, seed, computing, end_ps, fault, recording };
         let links = Links::new(facts.links, Instant::from_picoseconds(end_ps));
         Self { format: FORMAT, job, totals, ranks: Ranks::new(rows), activity, latencies, links, timeline }
     }

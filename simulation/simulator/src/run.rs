@@ -319,6 +319,7 @@ fn facts(settings: &Settings, statistics: &Statistics, end: Instant, fault: Opti
         packet_hops: statistics.packet_hops,
         links: statistics.links.iter().map(link).collect(),
         fault: fault.map(|fault| fault.to_string()),
+        recording: None,
     }
 }
 

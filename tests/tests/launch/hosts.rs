@@ -227,6 +227,19 @@ fn a_launcher_that_is_killed_takes_all_hosts_along() {
 }
 
 #[test]
+fn a_working_folder_that_was_deleted_is_named() {
+    let folder = std::env::temp_dir().join(format!("pelago-deleted-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let (command, _) = pelago(&[&["run", "-n", "2"][..], &TWO, &[RANK, "meet"]].concat());
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "rmdir \"$PWD\" && exec \"$@\"", "sh"]).arg(command.get_program()).args(command.get_args());
+    let line = "the working folder, which ranks on other hosts enter, has no path: No such file or directory; it was deleted or moved: enter it \
+                again (cd) and repeat";
+    shell.current_dir(&folder);
+    end(shell).expect(2, line);
+}
+
+#[test]
 fn a_remote_shell_that_outlives_its_kill_leaves_the_end_to_the_host() {
     // The shell forks instead of executing the node daemon, which detects the end of the launcher by its standard input.
     let shell = "sh -c 'setsid \"$@\"; true' {host} env PELAGO_TEST_HOST={host}";

@@ -6,6 +6,7 @@ mod applications;
 mod bench;
 mod bundled;
 mod chakra;
+mod compare;
 mod doctor;
 mod ends;
 mod fabric;

@@ -60,6 +60,25 @@ fn a_job_works_without_a_call_or_says_which_is_refused() {
     );
 }
 
+/// Calls replace each other: without `sendmmsg` there is `sendmsg`, without both `sendto`.
+#[test]
+fn a_job_works_without_all_calls_that_it_can_do_without() {
+    let hash = |ended: &Ended| ended.output.lines().find(|line| line.starts_with("hash")).map(str::to_owned);
+    let job = || pelago(&["run", "-n", "4", "--transport", "udp", "himeno", "XS", "--iterations", "2"]);
+    let expected = hash(&end_in_time(job().0));
+    assert!(expected.is_some());
+    for error in ERRORS {
+        let (command, mark) = job();
+        // `kill` and `pidfd_send_signal` replace each other. Filters are installed by `prctl`, which therefore has to be the last to be refused.
+        let needless = SYSTEM_CALLS.iter().filter(|call| matches!(call.need, CallNeed::Nobody(_)) && call.name != "kill");
+        let (last, others): (Vec<_>, Vec<_>) = needless.partition(|call| call.name == "prctl");
+        let needless = last.into_iter().chain(others);
+        let ended = end_in_time(needless.fold(command, |command, call| refusing(call, error, command)));
+        wait_until_gone(&mark);
+        assert_eq!((ended.code, hash(&ended)), (Some(0), expected.clone()), "{error}: {ended:?}");
+    }
+}
+
 /// The guard, which must close inherited descriptors, still detects the end of the launcher.
 #[test]
 fn nothing_is_left_without_close_range() {

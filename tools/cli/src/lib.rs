@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `run` | `pelago run`: its options, and the job that they describe; jobs on several hosts, and the node daemon (`pelago host`, hidden) |
 //! | `sim` | `pelago sim`: a program on a simulated machine, overrides of single machine values, C programs built as shared objects |
+//! | `compare` | `pelago compare`: the reports of two runs, side by side |
 //! | `sweep` | `pelago sweep`: many simulations described by a file, and their results in one table |
 //! | `bench` | `pelago bench`: measurements in jobs of this executable |
 //! | `tune` | `pelago tune`: a description of this machine, and its comparison with reality |
@@ -23,6 +24,7 @@
 
 mod bench;
 mod bundled;
+mod compare;
 mod doctor;
 mod info;
 mod inputs;
@@ -55,6 +57,7 @@ struct Arguments {
 enum Command {
     Run(run::Run),
     Sim(sim::Sim),
+    Compare(compare::Compare),
     Sweep(sweep::Sweep),
     Bench(bench::Bench),
     Tune(tune::Tune),
@@ -91,6 +94,7 @@ pub fn main() -> ExitCode {
     match parse().map(|arguments| arguments.command) {
         Ok(Command::Run(run)) => run.main(),
         Ok(Command::Sim(sim)) => sim.main(),
+        Ok(Command::Compare(compare)) => compare.main(),
         Ok(Command::Sweep(sweep)) => sweep.main(),
         Ok(Command::Bench(bench)) => bench.main(),
         Ok(Command::Tune(tune)) => tune.main(),

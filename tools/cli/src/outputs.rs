@@ -20,9 +20,9 @@ pub(crate) fn check(path: &Path) -> Result<(), Refused> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Refused> {
+pub(crate) fn replace(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Refused> {
     let other = path.with_extension(format!("pelago-{}.tmp", std::process::id()));
-    std::fs::write(&other, text).and_then(|()| std::fs::rename(&other, path)).map_err(|error| {
+    std::fs::write(&other, contents).and_then(|()| std::fs::rename(&other, path)).map_err(|error| {
         let _ = std::fs::remove_file(&other);
         Refused(format!("cannot write {}: {error}", path.display()))
     })

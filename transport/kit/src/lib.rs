@@ -23,7 +23,7 @@ mod loopback;
 
 pub use device::MockDevice;
 pub use layers::{
-    Count, Fault, Faults, Manner, Record, RecordWaits, RecordedHost, RecordedKind, RecordedOperation, RecordedRank, Recording,
-    Split, Trace,
+    Count, DroppedOperations, Fault, Faults, Manner, Record, RecordWaits, RecordedHost, RecordedKind, RecordedOperation,
+    RecordedRank, Recording, Split, Trace,
 };
 pub use loopback::Loopback;

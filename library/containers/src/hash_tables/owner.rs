@@ -12,7 +12,7 @@ use pelago_rma::{CellSlice, Context, Error, Failure, GlobalPtr, Result};
 use super::element_state::{BUSY, GONE, KIND_MASK, THERE, busy, next_number, writer};
 use super::hash::{hash, place};
 use super::table::{CHUNK_BYTES, DEAD, HEADER_WORDS, KEY, NEXT, STATE, TAG, tag, words_of};
-use crate::memory::OwnArena;
+use crate::memory::{GLOBAL_HEAP, OwnArena};
 
 /// The result of a change.
 #[derive(Debug, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl OwnPart {
     #[cold]
     fn next_chunk(&self, words: CellSlice<'_, u64>, length: usize, before: usize) -> Result<At> {
         let bytes = (16 * before as u64).clamp(CHUNK_BYTES.0, CHUNK_BYTES.1).max(8 * length as u64);
-        let none_left = Error::NoMemory { bytes, heap_bytes: self.arena.bytes() };
+        let none_left = Error::NoMemory { bytes, heap_bytes: self.arena.bytes(), memory: GLOBAL_HEAP };
         let start = self.arena.allocate(words, bytes).ok_or(none_left)?;
         self.taken.borrow_mut().push(self.arena.address(start));
         self.chunk.set((start, 0, (bytes / 8) as usize));

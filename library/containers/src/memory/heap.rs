@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use pelago_base::{GlobalAddress, Rank};
-use pelago_rma::{Error, Fetch, GlobalPtr, Result, Symmetric, World};
+use pelago_rma::{Error, Fetch, FixedMemory, GlobalPtr, Result, Symmetric, World};
 
 use super::own_arena::OwnArena;
 
@@ -35,6 +35,12 @@ const HINTS_MAX: usize = 1024;
 
 /// The mark of a block that is in use; its class is added.
 pub(super) const USED: u64 = 0x7065_6c61_676f_0100;
+
+/// A heap of this module, in error messages.
+pub(crate) const GLOBAL_HEAP: &FixedMemory = &FixedMemory {
+    name: "the arena of a GlobalHeap",
+    remedy: "create the GlobalHeap with more bytes per rank, or free what is no longer used",
+};
 
 /// Memory on any rank, allocated and freed by any rank.
 ///
@@ -183,7 +189,7 @@ impl<'w> GlobalHeap<'w> {
     }
 
     fn none_left(&self, bytes: u64) -> Error {
-        Error::NoMemory { bytes, heap_bytes: self.bytes() }
+        Error::NoMemory { bytes, heap_bytes: self.bytes(), memory: GLOBAL_HEAP }
     }
 
     /// Frees memory that [`allocate`](Self::allocate) returned on any rank.

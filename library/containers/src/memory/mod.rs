@@ -8,6 +8,7 @@ mod own_arena;
 pub use byte_source::ByteSource;
 pub(crate) use byte_source::{bytes_at, words_at, words_before};
 pub use bytes::GlobalBytes;
+pub(crate) use heap::GLOBAL_HEAP;
 pub(crate) use heap::Glance;
 pub use heap::GlobalHeap;
 pub(crate) use own_arena::OwnArena;

@@ -119,6 +119,23 @@ pub enum AdoptionError {
     /// Two processes have the same number.
     #[error("two processes of this host claim to be rank {0}")]
     Twice(u32),
+    /// A process of another job has come to the rendezvous.
+    #[error(
+        "rank 0, which listens there, belongs to another job ({job}) than this rank {rank}: set MASTER_PORT or PELAGO_PORT to a port for each \
+         job, or give each its own PELAGO_SECRET"
+    )]
+    OtherJob {
+        /// The process.
+        rank: u32,
+        /// The job of the rendezvous.
+        job: String,
+    },
+    /// Two processes with the same number have come to the rendezvous.
+    #[error(
+        "two processes with the same secret claim to be rank {0}: if two jobs meet at this port at the same time, give each its own \
+         PELAGO_SECRET, or its own port (MASTER_PORT, PELAGO_PORT)"
+    )]
+    MetTwice(u32),
     /// A process is not visible.
     #[error("rank {0} is in another PID namespace, so that its end could not be seen: the ranks of a host have to share one")]
     Namespace(u32),

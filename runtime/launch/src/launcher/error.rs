@@ -59,11 +59,23 @@ pub enum LaunchError {
     /// The working folder of the job does not exist on this host.
     #[error("cannot enter the folder {}: {}", .0.display(), reason(.1))]
     Folder(PathBuf, std::io::Error),
+    /// The working folder of the launcher has no path.
+    #[error(
+        "the working folder, which ranks on other hosts enter, has no path: {}; it was deleted or moved: enter it again (cd) and repeat",
+        reason(.0)
+    )]
+    WorkingFolder(std::io::Error),
     /// A user has called the command of the node daemon.
     #[error(
         "pelago {HOST_COMMAND} is an internal command: pelago run --hosts starts it on each host and controls it through its standard input"
     )]
     Uncalled,
+    /// The addresses of this host are unknown.
+    #[error(
+        "cannot list the network interfaces of this host: {}; getifaddrs needs netlink sockets and recvmsg, which a filter may refuse",
+        reason(.0)
+    )]
+    Interfaces(std::io::Error),
     /// The system provides no random numbers.
     #[error("cannot draw the key of the job: getrandom and /dev/urandom give no random numbers: {}", reason(.0))]
     Key(std::io::Error),

@@ -14,6 +14,10 @@ pub(crate) const WAITING_BYTES_MAX: usize = 256 * 1024;
 /// Number of bytes that a writable pipe accepts without blocking the writer (`PIPE_BUF`).
 pub(crate) const WRITE_BYTES: usize = 4096;
 
+/// Time for which ranks are started before other events are handled: where ranks that were started before occupy all cores, one start may take
+/// half a second, and a host that handles no ping for `PINGS_MAX` of them counts as failed.
+pub(crate) const STARTS_PER_ROUND_LIMIT: Duration = Duration::from_milliseconds(100);
+
 /// Number of ranks that the launcher starts before it handles other events.
 pub(crate) const STARTS_PER_ROUND: u32 = 16;
 

@@ -46,9 +46,10 @@ pub mod names {
     pub const HEAP: &str = "PELAGO_HEAP";
     /// `1`: each rank writes every operation that passes through a transport to standard error.
     pub const TRACE: &str = "PELAGO_TRACE";
-    /// A folder of this host, where each rank writes its record for a trace, in a file with its number. Set by `pelago run --trace`.
+    /// A folder of this host, where each rank writes its record, in a file with its number. Set by `pelago run --trace`, `--record` and `--report`.
     pub const RECORD: &str = "PELAGO_RECORD";
-    /// `1`: with [`RECORD`], all operations on memory of other ranks pass through a transport, and all waits are recorded. Set by `pelago run --record`.
+    /// `1`: with [`RECORD`], all operations on memory of other ranks pass through a transport, and all waits are recorded. Set by `pelago run --record`
+    /// and `--report`.
     pub const RECORD_ALL: &str = "PELAGO_RECORD_ALL";
     /// With [`RECORD`], the ranks that record, and the period since they joined the job: a [`Sample`](pelago_base::Sample) as text. Set by
     /// `pelago run --sample`.
@@ -89,6 +90,8 @@ pub mod names {
     pub const MASTER_PORT: &str = "MASTER_PORT";
     /// Whether torchrun itself listens at that port.
     pub const TORCHRUN_LISTENS: &str = "TORCHELASTIC_USE_AGENT_STORE";
+    /// The job, under torchrun: the same for its processes on all hosts.
+    pub const TORCHRUN_JOB: &str = "TORCHELASTIC_RUN_ID";
     /// The number of this process, under srun.
     pub const SLURM_RANK: &str = "SLURM_PROCID";
     /// Number of processes that srun has started, and number of tasks of the job.
@@ -200,6 +203,8 @@ pub struct RendezvousPoint {
     pub port: u16,
     /// The secret by which the processes recognize each other.
     pub secret: SecretSource,
+    /// The launcher's name of the job, such as `Slurm step 3.0`; empty if it gives none. Processes of different jobs do not meet.
+    pub job: String,
 }
 
 /// A rank's place in a job that a launcher started.
@@ -478,7 +483,13 @@ impl<F: Fn(&str) -> Option<OsString>> Variables<F> {
             }
             (None, None) => self.required(names::MASTER_PORT, expected, port)?,
         };
-        let point = RendezvousPoint { size: size as u32, address, port, secret };
+        let job = if is_slurm {
+            let part = |name| self.text(name).unwrap_or_default();
+            format!("Slurm step {}.{}", part(names::SLURM_JOB), part(names::SLURM_STEP))
+        } else {
+            self.text(names::TORCHRUN_JOB).map(|name| format!("torchrun's run {name}")).unwrap_or_default()
+        };
+        let point = RendezvousPoint { size: size as u32, address, port, secret, job };
         Ok(Some(AdoptedJob { rank: Rank::new(rank as u32), launcher: ForeignStore::Rendezvous(point) }))
     }
 
@@ -630,15 +641,21 @@ mod tests {
         let (digits, secret) = ("0".repeat(32), SecretSource::Text("0".repeat(32)));
         let with =
             |variables: &[(&str, &str)], more: &[(&str, &str)]| read(&[variables, &[("PELAGO_SECRET", &*digits)], more].concat());
-        let point = |address: &str, port| {
-            let point = RendezvousPoint { size: 4, address: address.into(), port, secret: secret.clone() };
+        let point_of = |job: &str, address: &str, port| {
+            let point = RendezvousPoint { size: 4, address: address.into(), port, secret: secret.clone(), job: job.into() };
             Some(AdoptedJob { rank: Rank::new(1), launcher: ForeignStore::Rendezvous(point) })
         };
+        let point = |address: &str, port| point_of("", address, port);
         assert_eq!(with(&torch, &[]).unwrap().adopted, point("a", 7000));
+        let named = with(&torch, &[("TORCHELASTIC_RUN_ID", "x")]).unwrap().adopted;
+        assert_eq!(named, point_of("torchrun's run x", "a", 7000));
         assert_eq!(with(&torch, &[("TORCHELASTIC_USE_AGENT_STORE", "True")]).unwrap().adopted, point("a", 7001));
         assert_eq!(with(&torch, &[("PELAGO_PORT", "9")]).unwrap().adopted, point("a", 9));
-        assert_eq!(with(&slurm, &[]).unwrap().adopted, point("n7", slurm::port(3, 0)));
-        assert_eq!(with(&slurm, &[("MASTER_ADDR", "b"), ("MASTER_PORT", "8")]).unwrap().adopted, point("b", 8));
+        assert_eq!(with(&slurm, &[]).unwrap().adopted, point_of("Slurm step 3.0", "n7", slurm::port(3, 0)));
+        assert_eq!(
+            with(&slurm, &[("MASTER_ADDR", "b"), ("MASTER_PORT", "8")]).unwrap().adopted,
+            point_of("Slurm step 3.0", "b", 8)
+        );
         for variables in [&torch[..], &slurm] {
             let without = read(variables).unwrap();
             let line = without.foreign.expect("a launcher").to_string();

@@ -9,7 +9,7 @@ use pelago_memory::{CellSlice, Cells, DeviceMemory, DeviceRange, MemoryKind, Pod
 use pelago_platform::Transport;
 
 use crate::context::wait::Whom;
-use crate::{Context, Error, GlobalPtr, Result};
+use crate::{Context, Error, FixedMemory, GlobalPtr, Result};
 
 /// Objects begin at multiples of a cache line, so that objects that different ranks access do not share a line.
 pub(crate) const ALIGN_BYTES: u64 = 64;
@@ -251,7 +251,7 @@ impl Context {
             // Whole cache lines, because the rest of a line fits no allocation.
             heap.allocate(bytes.max(1).checked_next_multiple_of(ALIGN_BYTES)?, align_of_object(bytes))
         });
-        let offset = allocated.ok_or(Error::NoMemory { bytes, heap_bytes })?;
+        let offset = allocated.ok_or(Error::NoMemory { bytes, heap_bytes, memory: FixedMemory::HEAP })?;
         Ok(Individual { context: self, offset, length: count, first: core::marker::PhantomData })
     }
 
@@ -349,7 +349,7 @@ const fn check_alignment<T: Pod>() {
 pub(crate) fn bytes_of<T: Pod>(count: usize, heap_bytes: u64) -> Result<u64> {
     check_alignment::<T>();
     let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
-    if bytes > heap_bytes { Err(Error::NoMemory { bytes, heap_bytes }) } else { Ok(bytes) }
+    if bytes > heap_bytes { Err(Error::NoMemory { bytes, heap_bytes, memory: FixedMemory::HEAP }) } else { Ok(bytes) }
 }
 
 /// Returns the byte offset of the value at `index` of `length` values; index 0 is valid even if there are no values.

@@ -14,7 +14,7 @@ use crate::progress::port::Port;
 use crate::shared::Shared;
 use crate::team::group::{Group, Meeting, scratch_bytes};
 use crate::team::symmetric::Symmetric;
-use crate::{BarrierAlgorithm, Context, Error, Result};
+use crate::{BarrierAlgorithm, Context, Error, FixedMemory, Result};
 
 /// The key under which rank 0 publishes the barrier algorithm for all ranks.
 const BARRIER_KEY: &str = "barrier";
@@ -63,7 +63,7 @@ impl World {
         let heap_bytes = reach.addresses().segment_bytes();
         let bytes = scratch_bytes(size);
         if bytes > heap_bytes {
-            return Err(Error::NoMemory { bytes, heap_bytes });
+            return Err(Error::NoMemory { bytes, heap_bytes, memory: FixedMemory::HEAP });
         }
         let meeting = Meeting::new(Team::all(size), rank.number(), kind, SCRATCH_OFFSET, policy.line_bytes);
         let shared = Arc::new(Shared::new(reach, clock, wait, virtual_time, bootstrap, transport.network()));
@@ -130,7 +130,7 @@ impl World {
         let bytes = bytes_of::<T>(count, heap_bytes)?;
         let mut symmetric = self.symmetric.borrow_mut();
         let symmetric = symmetric.get_or_insert_with(|| Box::new(SymmetricHeap::new(heap_bytes, scratch_bytes(self.size()))));
-        let (slot, offset) = symmetric.allocate(bytes).ok_or(Error::NoMemory { bytes, heap_bytes })?;
+        let (slot, offset) = symmetric.allocate(bytes).ok_or(Error::NoMemory { bytes, heap_bytes, memory: FixedMemory::HEAP })?;
         Ok(Symmetric::new(self, slot, offset, count))
     }
 

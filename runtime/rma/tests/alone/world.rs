@@ -18,7 +18,7 @@ fn a_rank_publishes_how_others_reach_it() {
 fn a_heap_has_to_hold_what_meetings_need() {
     let script = Arc::new(Mutex::new(Script::default()));
     let world = World::new(parts(1, 4096, &script, u64::MAX)).map(drop);
-    assert!(matches!(world, Err(Error::NoMemory { bytes: 16_385.., heap_bytes: 4096 })), "{world:?}");
+    assert!(matches!(world, Err(Error::NoMemory { bytes: 16_385.., heap_bytes: 4096, .. })), "{world:?}");
 }
 
 /// The first word of the heap counts arrivals at central barriers.

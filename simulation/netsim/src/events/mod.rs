@@ -14,7 +14,8 @@ pub(crate) mod queue;
 pub(crate) mod random;
 pub(crate) mod rate;
 
-/// The classes of events, which order events of equal times: users first, then links that become free, then packets that ask, then NICs, then copies within nodes.
+/// The classes of events, which order events of equal times: users first, then links that become free, then packets that ask, then NICs, then copies
+/// within nodes, then domains of ranks.
 pub(crate) mod class {
     pub(crate) const WAKE: u64 = 0 << 61;
     pub(crate) const START: u64 = 1 << 61;
@@ -22,6 +23,7 @@ pub(crate) mod class {
     pub(crate) const READY: u64 = 3 << 61;
     pub(crate) const NIC: u64 = 4 << 61;
     pub(crate) const COPY: u64 = 5 << 61;
+    pub(crate) const DOMAIN: u64 = 6 << 61;
     pub(crate) const MASK: u64 = 7 << 61;
 }
 

@@ -1,14 +1,18 @@
 //! The check of the values of a description.
 
 use super::datagrams::Datagrams;
+use super::domain::DomainSpec;
+use super::noise::Noise;
 use super::software::Software;
-use super::spec::{ClassSpec, CongestionSpec, DcqcnSpec, LinkSpec, RailKind, RailSpec, SharedSpec, SwiftSpec};
+use super::spec::{
+    ClassSpec, CongestionSpec, DcqcnSpec, HpccSpec, LinkSpec, RailKind, RailSpec, SharedSpec, SlingshotSpec, Spread, SwiftSpec,
+};
 use super::times::{SIZES_MAX, Times};
 use super::{Machine, MachineError};
 use crate::classes::Rule;
 
-/// Maximum number of NICs per node, over all rails.
-const NICS_MAX: u32 = 64;
+/// Maximum number of ports of NICs per node, over all rails; a NIC has a port for each plane.
+const PORTS_MAX: u32 = 64;
 /// Maximum number of cores of a node.
 const CORES_MAX: u32 = 1 << 16;
 /// Maximum number of virtual channels per link, over all classes.
@@ -21,7 +25,7 @@ const WEIGHTS: (f64, f64) = (1.0, 1000.0);
 const PACKET_BYTES_MAX: u32 = 1 << 20;
 /// Maximum of any single delay in nanoseconds: one hour.
 const DELAY_NS_MAX: f64 = 3.6e12;
-/// Maximum number of link failures of a rail. On a rail with failures, each packet searches all of them.
+/// Maximum number of failures of a rail. A failure of a router takes 32 bytes for each direction of each of its links.
 const FAILURES_MAX: usize = 64;
 
 impl Machine {
@@ -36,12 +40,21 @@ impl Machine {
         }
         delay("node.switch_ns", self.node.switch_ns)?;
         self.node.shared.iter().try_for_each(SharedSpec::check)?;
+        self.node.domain.iter().try_for_each(DomainSpec::check)?;
         self.node.software.check()?;
         self.node.datagrams.iter().try_for_each(Datagrams::check)?;
+        self.node.noise.iter().try_for_each(Noise::check)?;
         if self.node.datagrams.is_some() && self.node.shared.is_some() {
             return Err(MachineError(
                 "node.shared: must be absent where [node.datagrams] has the costs of all communication".into(),
             ));
+        }
+        if self.node.domain.is_some() {
+            let others = [("[node.shared]", self.node.shared.is_some()), ("[node.datagrams]", self.node.datagrams.is_some())];
+            if let Some((other, _)) = others.iter().find(|(_, is_there)| *is_there) {
+                let message = format!("node.domain: must be absent where {other} has the times of communication within a node");
+                return Err(MachineError(message));
+            }
         }
         if self.rails.is_empty() && self.node.shared.is_none() && self.node.datagrams.is_none() {
             return Err(MachineError(
@@ -49,9 +62,18 @@ impl Machine {
             ));
         }
         let nics = self.rails.iter().try_fold(0u32, |sum, rail| sum.checked_add(rail.count));
-        if self.rails.iter().any(|rail| rail.count == 0) || nics.is_none_or(|nics| nics > NICS_MAX) {
+        if self.rails.iter().any(|rail| rail.count == 0) || nics.is_none_or(|nics| nics > PORTS_MAX) {
             let counts: Vec<u32> = self.rails.iter().map(|rail| rail.count).collect();
-            return Err(MachineError(format!("rail.count = {counts:?}: each must be at least 1, their sum at most {NICS_MAX}")));
+            return Err(MachineError(format!("rail.count = {counts:?}: each must be at least 1, their sum at most {PORTS_MAX}")));
+        }
+        let ports = |sum: u32, rail: &RailSpec| sum.checked_add(rail.count.checked_mul(rail.planes)?);
+        if self.rails.iter().any(|rail| rail.planes == 0)
+            || self.rails.iter().try_fold(0, ports).is_none_or(|sum| sum > PORTS_MAX)
+        {
+            let planes: Vec<u32> = self.rails.iter().map(|rail| rail.planes).collect();
+            return Err(MachineError(format!(
+                "rail.planes = {planes:?}: each must be at least 1, the sum of rail.count times rail.planes at most {PORTS_MAX}"
+            )));
         }
         if !self.rails.is_empty() && self.rails.iter().all(|rail| rail.group.is_some()) {
             return Err(MachineError("rail.group: one rail at least must lead to all nodes, so have no group".into()));
@@ -161,6 +183,10 @@ impl RailSpec {
             return Err(MachineError::value("failure", self.failure.len(), &format!("at most {FAILURES_MAX}")));
         }
         for failure in &self.failure {
+            if failure.link.is_some() == failure.router.is_some() {
+                let reason = "each needs either link = [router, router] or router = NUMBER";
+                return Err(MachineError(format!("failure: {reason}")));
+            }
             delay("failure.at_ns", failure.at_ns)?;
             delay("failure.detection_ns", failure.detection_ns)?;
             let Some(until) = failure.until_ns else { continue };
@@ -179,6 +205,11 @@ impl RailSpec {
             }
             Some(CongestionSpec::Dcqcn(dcqcn)) => dcqcn.check(),
             Some(CongestionSpec::Swift(swift)) => swift.check(),
+            Some(CongestionSpec::Hpcc(_)) if !matches!(nic.spread, Spread::Pair | Spread::Flowlet) => Err(MachineError(
+                "congestion.control = \"hpcc\": compares packets of one route, so that nic.spread must be \"pair\" or \"flowlet\"".into(),
+            )),
+            Some(CongestionSpec::Hpcc(hpcc)) => hpcc.check(),
+            Some(CongestionSpec::Slingshot(slingshot)) => slingshot.check(),
             None => Ok(()),
         }
     }
@@ -189,6 +220,22 @@ impl RailSpec {
         let refuse = |key: &str, class: &ClassSpec, reason: &str| {
             Err(MachineError(format!("class.{key}, class {:?}: {reason}", class.name)))
         };
+        if classes.is_empty() {
+            return Ok(());
+        }
+        if self.planes > 1 {
+            let reason = "a rail of several planes has no traffic classes; remove rail.class or set rail.planes=1";
+            return Err(MachineError(format!("class: {reason}")));
+        }
+        let control = match &self.congestion {
+            Some(CongestionSpec::Hpcc(_)) => Some("hpcc"),
+            Some(CongestionSpec::Slingshot(_)) => Some("slingshot"),
+            _ => None,
+        };
+        if let Some(control) = control {
+            let reason = "routers measure the bytes of all classes together; remove rail.class, or choose \"dcqcn\" or \"swift\"";
+            return Err(MachineError(format!("class: with rail.congestion.control = \"{control}\", {reason}")));
+        }
         let (vcs, count) = (usize::from(self.router.vcs), classes.len());
         if count * vcs > usize::from(VCS_MAX) {
             let allowed = format!(
@@ -286,6 +333,26 @@ impl SwiftSpec {
             return Err(MachineError::value("congestion.additive_packets", self.additive_packets, "from 0.001 to 100"));
         }
         range("congestion.window_packets", self.window_packets, 1, 1 << 16)
+    }
+}
+
+impl HpccSpec {
+    fn check(&self) -> Result<(), MachineError> {
+        delay("congestion.round_trip_ns", self.round_trip_ns)?;
+        if self.round_trip_ns < 1.0 {
+            return Err(MachineError::value("congestion.round_trip_ns", self.round_trip_ns, "at least 1"));
+        }
+        part("congestion.utilization", self.utilization)?;
+        range("congestion.stages", self.stages, 0, 1000)?;
+        range("congestion.additive_bytes", self.additive_bytes, 1, 1 << 30)
+    }
+}
+
+impl SlingshotSpec {
+    fn check(&self) -> Result<(), MachineError> {
+        range("congestion.threshold_bytes", self.threshold_bytes, 1, 1 << 30)?;
+        range("congestion.limited_packets", self.limited_packets, 1, 1 << 16)?;
+        delay("congestion.recovery_ns", self.recovery_ns)
     }
 }
 

@@ -47,6 +47,13 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("node.shared.put", List(TIMES)),
     ("node.shared.get", List(TIMES)),
     ("node.shared.page_ns", Nanoseconds),
+    ("node.domain.ranks", Count(U32)),
+    ("node.domain.port_gb_per_s", GigabytesPerSecond),
+    ("node.domain.pair_gb_per_s", GigabytesPerSecond),
+    ("node.domain.latency_ns", Nanoseconds),
+    ("node.domain.overhead_ns", Nanoseconds),
+    ("node.domain.atomic_ns", Nanoseconds),
+    ("node.domain.piece_bytes", Bytes(1 << 30)),
     ("node.software.submission", Word(&["free", "direct", "progress-thread", "bypass"])),
     ("node.software.threads", Word(&["one", "many"])),
     ("node.software.descriptors", Word(&["prepared", "built"])),
@@ -70,9 +77,15 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("node.datagrams.latency_ns", Nanoseconds),
     ("node.datagrams.overlap_ns", Nanoseconds),
     ("node.datagrams.wake_ns", Nanoseconds),
+    ("node.noise.phases", Word(&["random", "same"])),
+    ("node.noise.period_ns", Nanoseconds),
+    ("node.noise.duration_ns", Nanoseconds),
+    ("node.noise.trace", List("[start, duration] pairs in nanoseconds")),
+    ("node.noise.trace_ns", Nanoseconds),
     ("rail.name", Text),
     ("rail.group", Count(U32)),
     ("rail.count", Count(U32)),
+    ("rail.planes", Count(U32)),
     ("rail.kind", Word(&["infiniband-rc", "infiniband-ud", "tofu", "ethernet"])),
     ("rail.operation_bytes_max", Bytes(i64::MAX as u64)),
     ("rail.nic.overhead_ns", Nanoseconds),
@@ -117,7 +130,7 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.router.ecn.min_bytes", Bytes(U32)),
     ("rail.router.ecn.max_bytes", Bytes(U32)),
     ("rail.router.ecn.probability", Number),
-    ("rail.congestion.control", Word(&["dcqcn", "swift"])),
+    ("rail.congestion.control", Word(&["dcqcn", "swift", "hpcc", "slingshot"])),
     ("rail.congestion.notification_ns", Nanoseconds),
     ("rail.congestion.gain", Number),
     ("rail.congestion.estimate_ns", Nanoseconds),
@@ -132,12 +145,20 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.congestion.decrease", Number),
     ("rail.congestion.decrease_max", Number),
     ("rail.congestion.window_packets", Count(1 << 16)),
+    ("rail.congestion.round_trip_ns", Nanoseconds),
+    ("rail.congestion.utilization", Number),
+    ("rail.congestion.stages", Count(1000)),
+    ("rail.congestion.additive_bytes", Bytes(1 << 30)),
+    ("rail.congestion.threshold_bytes", Bytes(1 << 30)),
+    ("rail.congestion.limited_packets", Count(1 << 16)),
+    ("rail.congestion.recovery_ns", Nanoseconds),
     ("rail.class.name", Text),
     ("rail.class.kinds", List("words of `put`, `get`, `atomic`, `copy`, `datagram`, `control`")),
     ("rail.class.operation_bytes_max", Bytes(i64::MAX as u64)),
     ("rail.class.priority", Count(15)),
     ("rail.class.weight", Number),
     ("rail.failure.link", List("numbers of two routers")),
+    ("rail.failure.router", Count(U32)),
     ("rail.failure.at_ns", Nanoseconds),
     ("rail.failure.until_ns", Nanoseconds),
     ("rail.failure.detection_ns", Nanoseconds),
@@ -159,7 +180,10 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ),
     ("rail.topology.down", List("numbers")),
     ("rail.topology.up", List("numbers")),
-    ("rail.topology.routes", Word(&["destination", "random", "adaptive", "minimal", "valiant", "ugal-l", "ugal-g"])),
+    (
+        "rail.topology.routes",
+        Word(&["destination", "random", "adaptive", "minimal", "valiant", "ugal-l", "ugal-g", "progressive"]),
+    ),
     ("rail.topology.dimensions", List("numbers")),
     ("rail.topology.rings", List("true or false")),
     ("rail.topology.nodes_per_router", Count(U32)),
@@ -218,7 +242,9 @@ mod tests {
             };
             assert_eq!(accepted(machine, header, &with), known(table), "{table}");
         }
-        for table in ["node.software", "node.datagrams", "rail.receive", "rail.reliability", "rail.host_link"] {
+        for table in
+            ["node.software", "node.datagrams", "node.noise", "node.domain", "rail.receive", "rail.reliability", "rail.host_link"]
+        {
             let after = if table.starts_with("node.") { "[[rail]]" } else { "[rail.link]" };
             let with = format!("[{table}]\nno_such = 1\n{after}");
             assert_eq!(accepted("rx200-qdr", after, &with), known(table), "{table}");
@@ -232,7 +258,7 @@ mod tests {
         let class = "[[rail.class]]\nno_such = 1\n[rail.topology]";
         assert_eq!(accepted("rx200-qdr", "[rail.topology]", class), known("rail.class"));
         let mut of_controls = BTreeSet::from(["control".to_owned()]);
-        for control in ["dcqcn", "swift"] {
+        for control in ["dcqcn", "swift", "hpcc", "slingshot"] {
             let with = format!("[rail.congestion]\ncontrol = \"{control}\"\nno_such = 1\n[rail.topology]");
             of_controls.extend(accepted("rx200-qdr", "[rail.topology]", &with));
         }
@@ -261,7 +287,9 @@ mod tests {
                 "rail.topology.routes" => ["fat-tree", "dragonfly", "dragonfly-plus", "hyperx", "slim-fly"]
                     .map(|kind| (STAR, format!("type = \"{kind}\"\n{unknown}")))
                     .into(),
-                _ if table == "node.software" => vec![("[[rail]]", format!("[{table}]\n{unknown}\n[[rail]]"))],
+                _ if matches!(table, "node.software" | "node.noise") => {
+                    vec![("[[rail]]", format!("[{table}]\n{unknown}\n[[rail]]"))]
+                }
                 _ => vec![(&*format!("[{table}]").leak(), format!("[{table}]\n{unknown}"))],
             };
             let accepted: BTreeSet<String> = places.iter().flat_map(|(from, to)| accepted("rx200-qdr", from, to)).collect();

@@ -3,14 +3,16 @@
 //! | part | for |
 //! |---|---|
 //! | this file | a description that was read and checked |
-//! | `spec`, `software`, `datagrams`, `topologies` | its tables: hardware, the library's use of cores, networks |
+//! | `spec`, `software`, `datagrams`, `noise`, `domain`, `topologies` | its tables: hardware, use and interruptions of cores, domains of a node, networks |
 //! | `times` | tables of times by size |
 //! | `check` | the check of all values |
 //! | `keys` | all values by their paths |
 
 mod check;
 pub(crate) mod datagrams;
+pub(crate) mod domain;
 pub(crate) mod keys;
+pub(crate) mod noise;
 pub(crate) mod software;
 pub(crate) mod spec;
 pub(crate) mod times;
@@ -20,6 +22,7 @@ use pelago_base::Duration;
 use serde::Deserialize;
 
 use self::datagrams::Datagrams;
+use self::noise::Noise;
 use self::software::Software;
 use self::spec::{NicChoice, NodeSpec, RailSpec};
 use crate::events::ENTITIES_MAX;
@@ -86,7 +89,7 @@ pub struct RailInfo {
     pub name: String,
     /// Time from posting a put of one packet until it reaches a neighbour in an idle network, without the transmission time of its bytes.
     pub latency: Duration,
-    /// The lowest rate of NIC and links.
+    /// The lowest rate of NIC and links: of those of all planes if the packets of an operation take all.
     pub bytes_per_second: f64,
 }
 
@@ -140,11 +143,13 @@ impl Machine {
     pub fn rails(&self) -> impl Iterator<Item = RailInfo> {
         self.rails.iter().enumerate().map(|(number, rail)| {
             let (nic, router, host) = (&rail.nic, &rail.router, rail.host_link());
+            let planes = f64::from(rail.planes_of_operation());
             let pipeline = router.routing_ns + router.vc_allocation_ns + router.switch_allocation_ns + router.switch_ns;
             RailInfo {
                 name: rail.name.clone().unwrap_or_else(|| format!("rail{number}")),
                 latency: Duration::from_picoseconds(picoseconds(nic.overhead_ns + 2.0 * host.cable_ns + pipeline)),
-                bytes_per_second: nic.read_gb_per_s.min(nic.write_gb_per_s).min(host.gb_per_s).min(rail.link.gb_per_s) * 1e9,
+                bytes_per_second: nic.read_gb_per_s.min(nic.write_gb_per_s).min(planes * host.gb_per_s.min(rail.link.gb_per_s))
+                    * 1e9,
             }
         })
     }
@@ -167,6 +172,17 @@ impl Machine {
     /// The costs of datagrams of the library's own protocol on the cores; `None` if ranks do not communicate by it.
     pub fn datagrams(&self) -> Option<&Datagrams> {
         self.node.datagrams.as_ref()
+    }
+
+    /// The interruptions of cores by the operating system; `None` if there are none.
+    pub fn noise(&self) -> Option<&Noise> {
+        self.node.noise.as_ref()
+    }
+
+    /// The number of consecutive ranks of a node whose memories a domain connects, `u32::MAX` for all of the node; `None` if the machine has no
+    /// domains.
+    pub fn domain_ranks(&self) -> Option<u32> {
+        self.node.domain.as_ref().map(|domain| domain.ranks.unwrap_or(u32::MAX))
     }
 
     /// Returns how long a NIC of the first rail takes for an atomic on the memory of its own node, which crosses no link.

@@ -3,8 +3,13 @@
 use serde::Deserialize;
 
 use super::datagrams::Datagrams;
+use super::domain::DomainSpec;
+use super::noise::Noise;
 use super::software::Software;
 use super::topologies::TopologySpec;
+
+/// Maximum number of routers that write into a packet: the telemetry counts them in four bits.
+pub(crate) const HOPS_MAX: u32 = 15;
 
 /// The choice of the NIC for an operation that names no rail; always a NIC of a rail that connects all nodes that take part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -33,8 +38,11 @@ pub(crate) struct NodeSpec {
     /// Time from one rank's yielding a core until another runs on it.
     pub(crate) switch_ns: f64,
     pub(crate) shared: Option<SharedSpec>,
+    pub(crate) domain: Option<DomainSpec>,
     pub(crate) software: Software,
     pub(crate) datagrams: Option<Datagrams>,
+    /// Interruptions of cores by the operating system.
+    pub(crate) noise: Option<Noise>,
 }
 
 impl Default for NodeSpec {
@@ -48,8 +56,10 @@ impl Default for NodeSpec {
             cores: None,
             switch_ns: 0.0,
             shared: None,
+            domain: None,
             software: Software::default(),
             datagrams: None,
+            noise: None,
         }
     }
 }
@@ -83,6 +93,9 @@ pub(crate) struct RailSpec {
     /// Number of NICs of each node on this network.
     #[serde(default = "one")]
     pub(crate) count: u32,
+    /// Number of planes: equal networks without links between them, each with a port of every NIC.
+    #[serde(default = "one")]
+    pub(crate) planes: u32,
     pub(crate) kind: RailKind,
     /// The largest operation for this rail, if `choice = "size"`.
     #[serde(default)]
@@ -103,7 +116,7 @@ pub(crate) struct RailSpec {
     /// Traffic classes, each with its own buffers; the first whose rule fits a packet has it.
     #[serde(default)]
     pub(crate) class: Vec<ClassSpec>,
-    /// Links that fail during operation.
+    /// Links and routers that fail during operation.
     #[serde(default)]
     pub(crate) failure: Vec<FailureSpec>,
 }
@@ -141,11 +154,16 @@ pub(crate) enum TrafficKind {
     Control,
 }
 
-/// A failure of all links between two routers, in both directions: packets that are sent over them are lost.
+/// A failure of all links between two routers, or of all links of a router, in both directions: packets that are sent over them are lost.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FailureSpec {
-    pub(crate) link: [u32; 2],
+    /// The two routers, if links between routers fail.
+    #[serde(default)]
+    pub(crate) link: Option<[u32; 2]>,
+    /// The router, if a router fails. Its links to NICs fail as well.
+    #[serde(default)]
+    pub(crate) router: Option<u32>,
     pub(crate) at_ns: f64,
     /// When they work again; never if absent.
     #[serde(default)]
@@ -163,6 +181,10 @@ pub(crate) enum CongestionSpec {
     Dcqcn(DcqcnSpec),
     /// Adjusts the window by delays: Kumar et al., *Swift: Delay is Simple and Effective for Congestion Control in the Datacenter*, SIGCOMM 2020.
     Swift(SwiftSpec),
+    /// Adjusts the window by what routers write into packets: Li et al., *HPCC: High Precision Congestion Control*, SIGCOMM 2019.
+    Hpcc(HpccSpec),
+    /// Limits the flows that fill the queue of a NIC: a model with assumed values of what is published of the interconnect Slingshot.
+    Slingshot(SlingshotSpec),
 }
 
 /// Parameters of DCQCN. The name in the paper is in parentheses.
@@ -220,6 +242,41 @@ pub(crate) struct SwiftSpec {
 impl Default for SwiftSpec {
     fn default() -> Self {
         Self { target_ns: 25e3, range_ns: 50e3, additive_packets: 1.0, decrease: 0.8, decrease_max: 0.5, window_packets: 256 }
+    }
+}
+
+/// Parameters of HPCC. The name in the paper is in parentheses.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HpccSpec {
+    /// Round trip of the largest packet and its answer between the farthest nodes of the idle network (T).
+    pub(crate) round_trip_ns: f64,
+    /// The part of a link's rate that flows use together (η).
+    #[serde(default = "utilization")]
+    pub(crate) utilization: f64,
+    /// Number of consecutive increases by a step, after which the window follows the load (maxStage).
+    #[serde(default = "stages")]
+    pub(crate) stages: u32,
+    /// The step (W_AI).
+    #[serde(default = "additive_bytes")]
+    pub(crate) additive_bytes: u32,
+}
+
+/// Parameters of the law after Slingshot; all assumed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SlingshotSpec {
+    /// Bytes that wait in a router for a NIC above which the sources of packets for it are notified.
+    pub(crate) threshold_bytes: u32,
+    /// Number of packets that a flow may have in flight in any case.
+    pub(crate) limited_packets: u32,
+    /// Time without a notification after which a flow may have one packet more in flight in each round trip.
+    pub(crate) recovery_ns: f64,
+}
+
+impl Default for SlingshotSpec {
+    fn default() -> Self {
+        Self { threshold_bytes: 16 << 10, limited_packets: 1, recovery_ns: 10e3 }
     }
 }
 
@@ -422,15 +479,43 @@ fn receive_bytes() -> u32 {
     1 << 16
 }
 
+fn utilization() -> f64 {
+    0.95
+}
+
+fn stages() -> u32 {
+    5
+}
+
+fn additive_bytes() -> u32 {
+    80
+}
+
+/// Returns the bytes of the telemetry of a packet that passes through up to `hops` routers: two, and eight for each (HPCC, section 4.1).
+pub(crate) fn telemetry_bytes(hops: u32) -> u32 {
+    2 + 8 * hops
+}
+
 impl RailSpec {
     /// The largest packet on the wire.
     pub(crate) fn packet_bytes_max(&self) -> u32 {
-        (self.nic.packet_bytes + self.nic.header_bytes).max(self.nic.control_bytes)
+        let telemetry = if self.has_telemetry() { telemetry_bytes(HOPS_MAX) } else { 0 };
+        (self.nic.packet_bytes + self.nic.header_bytes).max(self.nic.control_bytes) + telemetry
+    }
+
+    /// Whether packets and their answers carry what routers write into them.
+    pub(crate) fn has_telemetry(&self) -> bool {
+        matches!(self.congestion, Some(CongestionSpec::Hpcc(_)))
     }
 
     /// Whether a packet can be lost in the network.
     pub(crate) fn lossy(&self) -> bool {
         self.kind == RailKind::Ethernet || self.link.loss > 0.0 || self.host_link().loss > 0.0 || !self.failure.is_empty()
+    }
+
+    /// The number of planes over which one operation is spread.
+    pub(crate) fn planes_of_operation(&self) -> u32 {
+        if self.nic.spread == Spread::Packet { self.planes } else { 1 }
     }
 
     pub(crate) fn host_link(&self) -> &LinkSpec {

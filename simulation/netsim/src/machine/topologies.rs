@@ -115,6 +115,8 @@ pub(crate) enum DragonflyRoutes {
     UgalL,
     /// The minimal or Valiant's route, by the queues of the links of the first group to other groups.
     UgalG,
+    /// As UGAL-L; a packet on its minimal route may change to Valiant's at the second router of its first group.
+    Progressive,
 }
 
 /// The description of a dragonfly+.

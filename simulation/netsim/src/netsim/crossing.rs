@@ -36,7 +36,7 @@ impl Region {
     /// Sends a packet to the region in which its channel ends.
     pub(crate) fn cross(&mut self, packet: u32, head: u64, time: u64) {
         let (record, channel) = self.network.take(packet);
-        let ready = head + self.network.fabrics[usize::from(record.rail())].pipeline;
+        let ready = head + self.network.fabrics[usize::from(record.network())].pipeline;
         if let Some(border) = &mut self.network.border {
             let operation = border.detach(packet);
             border.send(channel, CrossingPacket { packet: record, operation, head, time }, ready);

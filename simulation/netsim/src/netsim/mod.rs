@@ -5,8 +5,10 @@
 //! | this file | the interface |
 //! | `region` | posting operations, the dispatch of events, intra-node operations |
 //! | `nics` | NICs: reading, sending, receiving and writing packets |
+//! | `ports` | NICs with several ports: the plane of each packet |
 //! | `reliability` | lost packets, and receivers that are not ready |
 //! | `classes` | the traffic classes of NICs |
+//! | `domain` | operations between ranks whose memories are connected directly |
 //! | `congestion` | the congestion control of NICs |
 //! | `division`, `crossing` | machines divided among threads; packets that cross the border of a region |
 
@@ -14,7 +16,9 @@ mod classes;
 mod congestion;
 mod crossing;
 mod division;
+mod domain;
 mod nics;
+mod ports;
 mod region;
 mod reliability;
 
@@ -23,7 +27,7 @@ use pelago_base::{Duration, Instant};
 use self::division::Division;
 pub(crate) use self::region::Region;
 use crate::machine::{Machine, MachineError};
-use crate::network::{CHANNEL_BYTES, LANE_BYTES};
+use crate::network::{CHANNEL_BYTES, Failures, LANE_BYTES};
 use crate::operation::{NetworkOperation, Notice};
 use crate::statistics::Statistics;
 
@@ -84,13 +88,13 @@ impl Netsim {
         division::obstacle(machine)
     }
 
-    /// Checks that each failure of a link names a link that the machine has with `nodes` nodes.
+    /// Checks that each failure names a link or a router that the machine has with `nodes` nodes.
     ///
     /// # Errors
     ///
-    /// A link does not exist, or the description does not permit so many nodes: one line with the reason.
+    /// A link or a router does not exist, or the description does not permit so many nodes: one line with the reason.
     pub fn check_failures(machine: &Machine, nodes: u32) -> Result<(), MachineError> {
-        region::check_failures(machine, nodes)
+        Failures::check(machine, nodes)
     }
 
     /// Returns the memory that the links of the machine take from the start, with `nodes` nodes and `threads` threads, in bytes.
@@ -146,16 +150,49 @@ impl Netsim {
     ///
     /// As `post`.
     pub fn post_by(&mut self, rail: Option<u8>, entity: u32, operation: NetworkOperation, token: u64) {
-        let Some(posted) = self.front.prepare(rail, entity, operation, token) else { return };
+        self.post_late(rail, entity, operation, token, Duration::ZERO);
+    }
+
+    /// As [`post_by`](Self::post_by), but the operation starts `late` after the time that its [`overhead`](Self::overhead) takes: the core of the
+    /// initiator does something else meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// As `post`.
+    #[inline]
+    pub fn post_late(&mut self, rail: Option<u8>, entity: u32, operation: NetworkOperation, token: u64, late: Duration) {
+        let Some(posted) = self.front.prepare(rail, entity, operation, token, late) else { return };
         match &mut self.division {
             Some(division) if posted.needs_network() => division.start(posted),
             _ => self.front.begin(posted),
         }
     }
 
+    /// As [`post_late`](Self::post_late), by the domain of a node: the numbers in `operation` are those of ports, one for each rank, not of nodes.
+    /// The caller knows which ports are of one domain. Ports take some 24 bytes up to the largest number, and links 24 bytes for each pair that has
+    /// communicated. If the machine has no domains, the operation fails as one that names a node that does not exist.
+    ///
+    /// # Panics
+    ///
+    /// If `entity` or a port is 2²⁹ or more.
+    pub fn post_in_domain(&mut self, entity: u32, operation: NetworkOperation, token: u64, late: Duration) {
+        self.front.post_in_domain(entity, operation, token, late);
+    }
+
+    /// Returns the time from posting an operation of a domain until it begins.
+    pub fn domain_overhead(&self) -> Duration {
+        self.front.domain_overhead()
+    }
+
     /// Returns how long an operation keeps the core of its initiator busy; zero unless it stays in memory that the ranks of a node share.
     pub fn busy(&self, operation: NetworkOperation) -> Duration {
         self.front.busy(operation)
+    }
+
+    /// Returns the time from posting an operation by a NIC of a rail, chosen as by [`post_by`](Self::post_by), until the NIC gets it; for one
+    /// that stays in memory that the ranks of a node share, until the core of the initiator has performed it.
+    pub fn overhead(&self, rail: Option<u8>, entity: u32, operation: NetworkOperation) -> Duration {
+        self.front.overhead(rail, entity, operation)
     }
 
     /// Advances to the next notice; `None` if no event is left.

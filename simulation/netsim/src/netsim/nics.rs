@@ -5,11 +5,11 @@
 //! bypass both. Congestion control is in `congestion`, the queues of traffic classes in `classes`.
 
 use super::Region;
-use super::classes::send_queue;
+use super::ports::{Place, Turn, sending};
 use crate::events::random;
 use crate::machine::spec::{RailKind, Spread, TransmitOrder};
 use crate::network::Part;
-use crate::nics::flow::Turn;
+use crate::nics::flow::{self, Stamp};
 use crate::nics::flowlet::{self, FLOWLETS};
 use crate::nics::nic::{RailNics, task};
 use crate::nics::transfer::{Line, OperationKind, Phase, Transfer, role};
@@ -86,10 +86,8 @@ impl Region {
         let from = transfer.from;
         if transfer.line == Line::Out {
             transfer.line = Line::Listed;
-            let class = self.class_of(index, role::DATA);
-            let rail = &self.rails[usize::from(self.nics[from as usize].rail)];
-            let queue = send_queue(rail, &mut self.nics, &mut self.class_queues, from, class);
-            queue.sending.push(&mut self.transfers, index);
+            let place = self.place(index);
+            sending(&mut self.nics, &mut self.class_queues, &mut self.ports, from, place).push(&mut self.transfers, index);
         }
         self.transmit(from);
     }
@@ -98,26 +96,38 @@ impl Region {
     pub(crate) fn transmit(&mut self, nic: u32) {
         let now = self.queue.now();
         loop {
-            let Some(class) = self.next_class(nic) else { return };
             let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
-            let queue = send_queue(rail, &mut self.nics, &mut self.class_queues, nic, class);
-            let Some(index) = queue.sending.first() else { return };
+            let state = &mut self.nics[nic as usize];
+            if state.reading || state.buffered >= rail.transmit_packets {
+                return;
+            }
+            let turn = match (rail.planes, rail.classes.is_empty()) {
+                (1, true) => Some(Turn { network: rail.first_network, class: 0, place: Place::Nic, port: None }),
+                (1, false) => self.class_in_turn(nic),
+                _ => self.port_in_turn(nic),
+            };
+            let Some(turn) = turn else { return };
+            let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
+            let line = sending(&mut self.nics, &mut self.class_queues, &mut self.ports, nic, turn.place);
+            let Some(index) = line.first() else { return };
             let transfer = &mut self.transfers[index];
             if transfer.phase == Phase::Ended || transfer.sent == transfer.packets {
-                queue.sending.pop(&self.transfers);
+                line.pop(&self.transfers);
                 self.transfers[index].line = Line::Out;
                 self.forget(index);
                 continue;
             }
             let sequence = transfer.sent;
+            let mut stamp = Stamp::default();
             if let Some(control) = &rail.control {
-                let flow = self.flows.entry((transfer.from, transfer.to, class)).or_insert_with(|| control.flow());
-                let turn = flow.turn(control, now);
-                if turn == Turn::Now {
-                    flow.sends(control, now, rail.payload(transfer, sequence) + u64::from(rail.header_bytes));
+                let key = (transfer.from, transfer.to, turn.class);
+                let flow = self.flows.entry(key).or_insert_with(|| control.flow());
+                let may = flow.turn(control, now);
+                if may == flow::Turn::Now {
+                    stamp = flow.sends(control, now, rail.payload(transfer, sequence) as u32 + rail.header_bytes);
                 } else {
-                    queue.sending.pop(&self.transfers);
-                    self.hold_back(nic, index, turn);
+                    line.pop(&self.transfers);
+                    self.hold_back(nic, index, may);
                     continue;
                 }
             }
@@ -132,22 +142,25 @@ impl Region {
             let header = RoutingHeader::new(self.nics[transfer.to as usize].terminal, salt, via);
             let bytes = payload as u32 + rail.header_bytes;
             let (all, turns) = (transfer.sent == transfer.packets, rail.order == TransmitOrder::RoundRobin);
-            let queue = send_queue(rail, &mut self.nics, &mut self.class_queues, nic, class);
             if all || turns {
-                queue.sending.pop(&self.transfers);
+                let line = sending(&mut self.nics, &mut self.class_queues, &mut self.ports, nic, turn.place);
+                line.pop(&self.transfers);
                 self.transfers[index].line = if all { Line::Out } else { Line::Listed };
                 if !all {
-                    queue.sending.push(&mut self.transfers, index);
+                    line.push(&mut self.transfers, index);
                 }
             }
-            queue.buffered += 1;
-            if !rail.classes.is_empty() {
-                rail.classes.charge(class, &mut self.class_leads[rail.queues(nic)], bytes);
+            match turn.place {
+                Place::Class(queue) => {
+                    self.class_queues[queue].buffered += 1;
+                    rail.classes.charge(turn.class, &mut self.class_leads[rail.queues(nic)], bytes);
+                }
+                _ => self.nics[nic as usize].buffered += 1,
             }
-            let part = Part { transfer: index, sequence, role: role::DATA, class };
-            let state = &self.nics[nic as usize];
-            let packet = self.network.packet(state.rail, state.terminal, header, bytes, part);
-            self.stamp(packet, now);
+            turn.port.into_iter().for_each(|port| self.ports[port].buffered += 1);
+            let part = Part { transfer: index, sequence, role: role::DATA, class: turn.class };
+            let packet = self.network.packet(turn.network, self.nics[nic as usize].terminal, header, bytes, part);
+            self.stamp(packet, stamp);
             if done > now {
                 self.nics[nic as usize].reading = true;
                 return self.at(nic, done, task::READ, packet);
@@ -158,7 +171,7 @@ impl Region {
 
     /// A packet was read.
     fn read(&mut self, packet: u32) {
-        let nic = self.source(packet);
+        let nic = self.network.source(&self.network.packets[packet]);
         self.nics[nic as usize].reading = false;
         self.put_on(packet);
         self.transmit(nic);
@@ -192,47 +205,67 @@ impl Region {
     pub(crate) fn left(&mut self, packet: u32, terminal: u32) {
         let packet = &self.network.packets[packet];
         if packet.part.role == role::DATA {
-            let nic = self.rails[usize::from(packet.rail())].first + terminal;
-            let class = packet.part.class;
-            let rail = &self.rails[usize::from(packet.rail())];
-            send_queue(rail, &mut self.nics, &mut self.class_queues, nic, class).buffered -= 1;
+            let (network, class) = (packet.network(), packet.part.class);
+            let nic = self.network.fabrics[usize::from(network)].first_nic + terminal;
+            let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
+            if rail.classes.is_empty() {
+                self.nics[nic as usize].buffered -= 1;
+            } else {
+                self.class_queues[rail.queues(nic)][usize::from(class)].buffered -= 1;
+            }
+            if rail.planes > 1 {
+                self.free_port(nic, network);
+            }
             self.transmit(nic);
         }
     }
 
     /// Sends a control packet from a NIC to another.
     pub(crate) fn control(&mut self, from: u32, to: u32, index: u32, role: u8) {
-        self.control_of(from, to, index, role, 0);
-    }
-
-    /// Sends a control packet; an answer carries the send time of the packet that it answers.
-    pub(crate) fn control_of(&mut self, from: u32, to: u32, index: u32, role: u8, stamp: u64) {
-        let (bytes, class) = (self.rail(from).control_bytes, self.class_of(index, role));
-        let transfer = &mut self.transfers[index];
-        transfer.under_way += 1;
-        let header = RoutingHeader::new(self.nics[to as usize].terminal, transfer.salt, transfer.via);
-        let nic = &self.nics[from as usize];
-        let part = Part { transfer: index, sequence: 0, role, class };
-        let packet = self.network.packet(nic.rail, nic.terminal, header, bytes, part);
-        if role == role::ANSWER {
-            self.stamp(packet, stamp);
-        }
+        let bytes = self.rail(from).control_bytes;
+        let packet = self.control_packet([from, to], index, role, bytes);
         self.launch(packet);
     }
 
+    /// Answers a packet at its receiver, for congestion control.
+    pub(crate) fn answer(&mut self, packet: u32) {
+        let index = self.network.packets[packet].part.transfer;
+        let Transfer { from, to, .. } = self.transfers[index];
+        let bytes = self.rail(to).control_bytes + self.rail(to).telemetry_bytes;
+        let answer = self.control_packet([to, from], index, role::ANSWER, bytes);
+        self.return_stamp(packet, answer);
+        self.launch(answer);
+    }
+
+    fn control_packet(&mut self, [from, to]: [u32; 2], index: u32, role: u8, bytes: u32) -> u32 {
+        let class = self.class_of(index, role);
+        let transfer = &mut self.transfers[index];
+        transfer.under_way += 1;
+        let header = RoutingHeader::new(self.nics[to as usize].terminal, transfer.salt, transfer.via);
+        let network = self.network_of_control(from, to, (header.salt, header.via));
+        let terminal = self.nics[from as usize].terminal;
+        self.network.packet(network, terminal, header, bytes, Part { transfer: index, sequence: 0, role, class })
+    }
+
     /// Returns the numbers that determine the route of a packet.
-    fn route_numbers(&mut self, index: u32, sequence: u32) -> (u32, u32) {
+    pub(crate) fn route_numbers(&mut self, index: u32, sequence: u32) -> (u32, u32) {
         let Transfer { from, to, salt, via, .. } = self.transfers[index];
         let rail = &self.rails[usize::from(self.nics[from as usize].rail)];
         let number = match rail.spread {
             Spread::Operation => return (salt, via),
-            Spread::Packet => random::hash(u64::from(salt) << 32 | u64::from(via), 0, sequence.into()),
+            Spread::Packet => return Self::numbers_of_packet((salt, via), sequence),
             Spread::Pair => random::hash(self.seed, from.into(), to.into()),
             Spread::Flowlet => {
                 let place = rail.first_flowlet + (from - rail.first) as usize * FLOWLETS;
                 flowlet::of_packet(&mut self.flowlets[place..place + FLOWLETS], [from, to], self.queue.now(), rail.flowlet)
             }
         };
+        (number as u32, (number >> 32) as u32)
+    }
+
+    /// Returns the numbers that determine the route of a packet of an operation, if each packet takes its own route.
+    pub(crate) fn numbers_of_packet((salt, via): (u32, u32), sequence: u32) -> (u32, u32) {
+        let number = random::hash(u64::from(salt) << 32 | u64::from(via), 0, sequence.into());
         (number as u32, (number >> 32) as u32)
     }
 
@@ -283,10 +316,9 @@ impl Region {
         if role == role::DATA {
             return self.admit(packet);
         }
-        let stamp = self.stamped(packet);
         self.discard(packet);
         if matches!(role, role::CONGESTED | role::ANSWER) {
-            self.told_of_congestion(index, role, stamp);
+            self.told_of_congestion(packet, index, role);
         } else if self.transfers[index].phase != Phase::Ended {
             match role {
                 role::REQUEST => self.requested(index),
@@ -432,18 +464,9 @@ impl Region {
         }
     }
 
-    /// Returns the NIC that sends a packet that has not reached a router. Uses the packet alone, as does `destination`: the transfer is seldom
-    /// in the cache.
-    #[inline]
-    fn source(&self, packet: u32) -> u32 {
-        let packet = &self.network.packets[packet];
-        self.rails[usize::from(packet.rail())].first + self.network.terminal(packet)
-    }
-
-    /// Returns the destination NIC of a packet.
+    /// Returns the destination NIC of a packet. Uses the packet alone, as the transfer is seldom in the cache.
     #[inline]
     pub(crate) fn destination(&self, packet: u32) -> u32 {
-        let packet = &self.network.packets[packet];
-        self.rails[usize::from(packet.rail())].first + packet.terminal()
+        self.network.destination(&self.network.packets[packet])
     }
 }

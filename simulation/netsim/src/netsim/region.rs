@@ -3,6 +3,7 @@
 //! This file: posting operations, the dispatch of events, and intra-node operations.
 
 use std::collections::{HashMap, VecDeque};
+use std::iter::repeat_n;
 
 use pelago_base::{Duration, Instant};
 
@@ -12,13 +13,15 @@ use crate::events::prefetch::prefetch;
 use crate::events::queue::{Distance, Event, Queue};
 use crate::events::{ENTITIES_MAX, class, random};
 use crate::machine::software::Software;
-use crate::machine::spec::{LinkSpec, NicChoice, RailKind, RailSpec, Spread};
+use crate::machine::spec::{CongestionSpec, LinkSpec, NicChoice, RailKind, RailSpec, Spread};
 use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
-use crate::network::{Fabric, LinkFailure, Marking, Medium, Messages, Network, PacketOutcome, Thresholds};
-use crate::nics::flow::Flow;
+use crate::network::{Fabric, Failures, Marking, Medium, Messages, Network, PacketOutcome, QueuedBytes, Signals, Thresholds};
+use crate::nics::domain::{self, Domains};
+use crate::nics::flow::{Flow, Stamp};
 use crate::nics::flowlet::{FLOWLETS, Flowlet};
-use crate::nics::nic::{Nic, RailNics, SendQueue, task};
+use crate::nics::nic::{ClassQueue, Nic, RailNics, task};
 use crate::nics::node::{Node, SharedMemory};
+use crate::nics::port::Port;
 use crate::nics::transfer::{AttemptTable, OperationFacts, OperationKind, Phase, Transfer};
 use crate::operation::{FailureReason, NetworkOperation, Notice};
 use crate::statistics::{AtomicStatistics, LinkEnd, LinkStatistics, Statistics};
@@ -43,20 +46,23 @@ pub(crate) struct Region {
     pub(crate) notices: VecDeque<Notice>,
     /// Number of event keys that each entity has used.
     sequences: Vec<u32>,
+    /// The ports of each NIC, on rails with several planes.
+    pub(crate) ports: Vec<Port>,
     /// The most recent flowlets of each NIC, on rails that spread packets by flowlets.
     pub(crate) flowlets: Vec<Flowlet>,
     /// For each class of each NIC of rails with classes: its queue, and its lead in reading packets.
-    pub(crate) class_queues: Vec<SendQueue>,
+    pub(crate) class_queues: Vec<ClassQueue>,
     pub(crate) class_leads: Vec<u64>,
     /// The congestion control state per pair of source and destination NIC and class, on rails with congestion control.
     pub(crate) flows: HashMap<FlowKey, Flow>,
-    /// Send times by packet number, on rails with delay-based congestion control.
-    pub(crate) stamps: Vec<u64>,
+    /// What answers return of packets, by the numbers of packets and of answers, on rails where each packet is answered.
+    pub(crate) stamps: Vec<Stamp>,
     choice: NicChoice,
     copy: Medium,
     /// When each NIC can start the next copy within its node for another node; empty before the first one.
     copies: Vec<u64>,
     shared: Option<SharedMemory>,
+    pub(crate) domains: Option<Box<Domains>>,
     /// The notices of a region of a divided machine, with the events that caused them.
     pub(crate) timed_notices: Vec<TimedNotice>,
     /// The messages of each other region that were not read.
@@ -88,6 +94,7 @@ impl Region {
             last_posted: None,
             notices: VecDeque::new(),
             sequences: Vec::new(),
+            ports: Vec::new(),
             flowlets: Vec::new(),
             class_queues: Vec::new(),
             class_leads: Vec::new(),
@@ -101,6 +108,7 @@ impl Region {
             },
             copies: Vec::new(),
             shared: machine.node.shared.as_ref().map(SharedMemory::new),
+            domains: machine.node.domain.as_ref().map(|spec| Box::new(Domains::new(spec))),
             timed_notices: Vec::new(),
             inbox: Vec::new(),
             posted: Vec::new(),
@@ -115,7 +123,9 @@ impl Region {
         let terminals = nodes * spec.count;
         let first = self.nics.len() as u32;
         let number = self.rails.len() as u8;
-        self.rails.push(RailNics::new(spec, software, first, [self.flowlets.len(), self.class_queues.len()]));
+        let (networks, ports) = (self.network.fabrics.len() as u8, self.ports.len());
+        let firsts = (networks, ports, self.flowlets.len(), self.class_queues.len());
+        self.rails.push(RailNics::new(spec, software, first, firsts));
         self.nics.extend((0..terminals).map(|terminal| Nic::new(number, terminal)));
         if self.nics.len() >= ENTITIES_MAX as usize {
             return Err(MachineError::too_many(nodes));
@@ -124,58 +134,83 @@ impl Region {
             return Ok(());
         }
         let topology = Topology::new(spec, nodes)?;
+        if spec.has_telemetry() {
+            self.rails[usize::from(number)].carry_telemetry(topology.steps_max() + 1);
+        }
+        let signals = match &spec.congestion {
+            Some(CongestionSpec::Hpcc(_)) => Some(Signals::Telemetry),
+            Some(CongestionSpec::Slingshot(slingshot)) => Some(Signals::LastHop { threshold: slingshot.threshold_bytes }),
+            _ => None,
+        };
         let router = &spec.router;
         let medium = |link: &LinkSpec| Medium {
             rate: bytes_per_second(link.gb_per_s),
             cable: picoseconds(link.cable_ns),
             loss: random::probability(link.loss),
         };
-        let failures = failures(spec, &topology)?;
         let classes = Classes::new(&spec.class);
-        let fabric = Fabric {
-            whole: topology.claims_whole_buffers(),
-            pfc: router.pfc.map(|pfc| Thresholds { stop: pfc.xoff_bytes, resume: pfc.xon_bytes }),
-            first_pause: 0,
-            marking: router.ecn.map(|ecn| Marking {
-                min: ecn.min_bytes,
-                max: ecn.max_bytes,
-                probability: random::probability(ecn.probability),
-            }),
-            failures,
-            topology,
-            terminals,
-            vcs: router.vcs,
-            lanes: router.vcs * classes.count(),
-            classes,
-            first_share: 0,
-            pipeline: picoseconds(router.routing_ns)
-                + picoseconds(router.vc_allocation_ns)
-                + picoseconds(router.switch_allocation_ns),
-            traversal: picoseconds(router.switch_ns),
-            bubble: picoseconds(router.vc_allocation_ns),
-            credit: picoseconds(router.credit_ns),
-            buffer: router.buffer_bytes,
-            receive: spec.nic.receive_bytes,
-            packet_max: spec.packet_bytes_max(),
-            drops: spec.kind == RailKind::Ethernet,
-            steady: spec.lossy(),
-            switching: router.switching,
-            host: medium(spec.host_link()),
-            link: medium(&spec.link),
-            first_channel: 0,
-            first_lane: 0,
-        };
+        let failures = Failures::new(spec, &topology, terminals)?;
+        let counts_queues = signals.is_some() || router.ecn.is_some() || topology.adapts().is_some() || topology.chooses_links();
+        let routers = if spec.planes > 1 { topology.routers(terminals) } else { 0 };
+        let planes = repeat_n(topology, spec.planes as usize).zip(failures);
+        let has_room = (0..).zip(planes).all(|(plane, (topology, failures))| {
+            self.network.add(Fabric {
+                rail: number,
+                first_nic: first,
+                first_router: plane * routers,
+                whole: topology.claims_whole_buffers(),
+                pfc: router.pfc.map(|pfc| Thresholds { stop: pfc.xoff_bytes, resume: pfc.xon_bytes }),
+                first_pause: 0,
+                marking: router.ecn.map(|ecn| Marking {
+                    min: ecn.min_bytes,
+                    max: ecn.max_bytes,
+                    probability: random::probability(ecn.probability),
+                }),
+                queued: match counts_queues {
+                    true => QueuedBytes::Counted,
+                    false => QueuedBytes::NotCounted,
+                },
+                signals,
+                first_backlog: 0,
+                failures,
+                topology,
+                terminals,
+                vcs: router.vcs,
+                lanes: router.vcs * classes.count(),
+                classes: classes.clone(),
+                first_share: 0,
+                pipeline: picoseconds(router.routing_ns)
+                    + picoseconds(router.vc_allocation_ns)
+                    + picoseconds(router.switch_allocation_ns),
+                traversal: picoseconds(router.switch_ns),
+                bubble: picoseconds(router.vc_allocation_ns),
+                credit: picoseconds(router.credit_ns),
+                buffer: router.buffer_bytes,
+                receive: spec.nic.receive_bytes,
+                packet_max: spec.packet_bytes_max(),
+                drops: spec.kind == RailKind::Ethernet,
+                steady: spec.lossy(),
+                switching: router.switching,
+                host: medium(spec.host_link()),
+                link: medium(&spec.link),
+                first_channel: 0,
+                first_lane: 0,
+            })
+        });
+        if !has_room {
+            return Err(MachineError::too_many(nodes));
+        }
         if spec.nic.spread == Spread::Flowlet {
             self.flowlets.resize(self.flowlets.len() + terminals as usize * FLOWLETS, Flowlet::default());
         }
         if !spec.class.is_empty() {
             let queues = self.class_queues.len() + terminals as usize * spec.class.len();
-            self.class_queues.resize(queues, SendQueue::EMPTY);
+            self.class_queues.resize(queues, ClassQueue::EMPTY);
             self.class_leads.resize(queues, 0);
         }
         self.held.resize(self.nics.len(), List::EMPTY);
-        if !self.network.add(fabric) {
-            return Err(MachineError::too_many(nodes));
+        if spec.planes > 1 {
+            self.ports.resize_with(self.ports.len() + (terminals * spec.planes) as usize, Port::default);
         }
         Ok(())
     }
@@ -202,7 +237,15 @@ impl Region {
     }
 
     /// Describes the operation that `entity` posts now; `None` if it fails at once, of which a notice tells.
-    pub(crate) fn prepare(&mut self, rail: Option<u8>, entity: u32, operation: NetworkOperation, token: u64) -> Option<Posted> {
+    /// It starts `late` after the time that its overhead takes.
+    pub(crate) fn prepare(
+        &mut self,
+        rail: Option<u8>,
+        entity: u32,
+        operation: NetworkOperation,
+        token: u64,
+        late: Duration,
+    ) -> Option<Posted> {
         let now = self.queue.now();
         let (kind, by, from, to, bytes) = parts(operation);
         let nodes = self.nodes();
@@ -231,7 +274,7 @@ impl Region {
         };
         let key = self.key(entity);
         let choice = random::hash(self.seed, class::START | u64::from(entity), key & u64::from(u32::MAX));
-        let time = now.saturating_add(delay);
+        let time = now.saturating_add(delay).saturating_add(late.as_picoseconds());
         let seen = shared.and_then(|(_, visible)| visible).map(|visible| (time.saturating_add(visible), self.key(entity)));
         let [by, from, to] = ends;
         let facts = OperationFacts { token, bytes, by, from, to, packets, salt: choice as u32, via: (choice >> 32) as u32, kind };
@@ -266,6 +309,21 @@ impl Region {
     /// Returns how long an operation keeps the core of its initiator busy; zero unless it stays in memory that the ranks of a node share.
     pub(crate) fn busy(&self, operation: NetworkOperation) -> Duration {
         Duration::from_picoseconds(self.within(operation).map_or(0, |(busy, _)| busy))
+    }
+
+    /// Returns the time from posting an operation until the NIC gets it; on shared memory, until the core of the
+    /// initiator has performed it.
+    pub(crate) fn overhead(&self, rail: Option<u8>, entity: u32, operation: NetworkOperation) -> Duration {
+        let (_, by, from, to, bytes) = parts(operation);
+        let is_within = by == from && from == to;
+        match self.within(operation) {
+            Some((busy, _)) => Duration::from_picoseconds(busy),
+            None if is_within || [by, from, to].iter().any(|&node| node >= self.nodes()) => Duration::ZERO,
+            None => {
+                let (rail, _) = self.chosen(rail, entity, [by, from, to], bytes);
+                Duration::from_picoseconds(self.rails[usize::from(rail)].overhead)
+            }
+        }
     }
 
     /// Returns, for an operation on shared memory, how long it keeps the core of its initiator busy, and how much later other ranks see it.
@@ -343,28 +401,29 @@ impl Region {
             let count = self.rails[usize::from(rail)].count;
             LinkEnd::Nic { node: terminal / count, nic: terminal % count }
         };
-        let froms: Vec<Vec<u32>> =
-            self.network.fabrics.iter().map(|fabric| fabric.topology.links().iter().map(|link| link.from).collect()).collect();
+        let from = |fabric: &Fabric| fabric.topology.links().iter().map(|link| fabric.first_router + link.from).collect();
+        let froms: Vec<Vec<u32>> = self.network.fabrics.iter().map(from).collect();
         let mut statistics = self.statistics.clone();
         statistics.drops += self.network.drops;
         statistics.marks += self.network.marks;
         statistics.pauses += self.network.pauses();
         statistics.busiest_atomics = self.busiest_atomics().map(|(_, unit)| unit);
         for count in self.network.counts() {
-            let fabric = &self.network.fabrics[usize::from(count.rail)];
-            let terminals = fabric.terminals;
+            let fabric = &self.network.fabrics[usize::from(count.network)];
+            let (rail, terminals) = (fabric.rail, fabric.terminals);
+            let router = |number| LinkEnd::Router(fabric.first_router + number);
             let (from, to) = if count.number < terminals {
                 statistics.packets += count.packets;
-                (end(count.rail, count.number), LinkEnd::Router(count.to))
+                (end(rail, count.number), router(count.to))
             } else if count.number < 2 * terminals {
-                (LinkEnd::Router(fabric.topology.router(count.to)), end(count.rail, count.to))
+                (router(fabric.topology.router(count.to)), end(rail, count.to))
             } else {
                 let link = (count.number - 2 * terminals) as usize;
-                (LinkEnd::Router(froms[usize::from(count.rail)][link]), LinkEnd::Router(count.to))
+                (LinkEnd::Router(froms[usize::from(count.network)][link]), router(count.to))
             };
             statistics.packet_hops += count.packets;
             statistics.links.push(LinkStatistics {
-                rail: count.rail,
+                rail,
                 from,
                 to,
                 bytes: count.bytes,
@@ -387,7 +446,7 @@ impl Region {
     }
 
     /// Returns the next event key of an entity.
-    fn key(&mut self, entity: u32) -> u64 {
+    pub(super) fn key(&mut self, entity: u32) -> u64 {
         assert!(entity < ENTITIES_MAX, "entity {entity}: must be less than {ENTITIES_MAX}");
         let index = entity as usize;
         if index >= self.sequences.len() {
@@ -451,6 +510,7 @@ impl Region {
                 }
             }
             class::READY => self.network.ready(&mut self.queue, event),
+            class::DOMAIN => self.perform_in_domain(event.payload),
             _ => self.perform(event.payload),
         }
         while let Some(outcome) = self.network.outcomes.pop_front() {
@@ -458,6 +518,7 @@ impl Region {
                 PacketOutcome::Left { packet, terminal } => self.left(packet, terminal),
                 PacketOutcome::Arrives { packet, tail } => self.arrives(packet, tail),
                 PacketOutcome::Lost(packet) => self.lost(packet),
+                PacketOutcome::Congests(packet) => self.congests(packet),
                 PacketOutcome::Crosses { packet, head, time } => self.cross(packet, head, time),
             }
         }
@@ -477,6 +538,9 @@ impl Region {
         let transfer = &self.transfers[index];
         if transfer.by == NONE {
             return self.done_within(index);
+        }
+        if domain::is_port(transfer.by) {
+            return self.start_in_domain(index);
         }
         if transfer.by == transfer.from && transfer.from == transfer.to {
             let by = transfer.by;
@@ -569,7 +633,7 @@ fn fetch(
                     Distance::Middle => prefetch(&transfers[packet.part.transfer]),
                     // After this packet, the NIC reads one of the next transfer.
                     Distance::Near if task == task::READ => {
-                        nic.queue.sending.first().into_iter().for_each(|next| prefetch(&transfers[next]));
+                        nic.sending.first().into_iter().for_each(|next| prefetch(&transfers[next]));
                     }
                     Distance::Near => soon(transfers[packet.part.transfer].token),
                 }
@@ -587,10 +651,10 @@ pub(crate) type FlowKey = (u32, u32, u8);
 pub(crate) struct Posted {
     pub(crate) time: u64,
     /// The key of its event, without the class.
-    key: u64,
+    pub(super) key: u64,
     pub(crate) facts: OperationFacts,
     /// When other ranks see its effect, and the key of that event, if the core of the initiator performs it.
-    seen: Option<(u64, u64)>,
+    pub(super) seen: Option<(u64, u64)>,
 }
 
 impl Posted {
@@ -618,39 +682,8 @@ struct Beginning {
     transfer: u32,
 }
 
-/// Checks that each failure names a link.
-pub(super) fn check_failures(machine: &Machine, nodes: u32) -> Result<(), MachineError> {
-    machine.check_nodes(nodes)?;
-    let mut failing = machine.rails.iter().filter(|rail| !rail.failure.is_empty());
-    failing.try_for_each(|rail| failures(rail, &Topology::new(rail, nodes)?).map(drop))
-}
-
-/// Returns the failures of links, each direction separately.
-fn failures(spec: &RailSpec, topology: &Topology) -> Result<Vec<LinkFailure>, MachineError> {
-    if spec.failure.is_empty() {
-        return Ok(Vec::new());
-    }
-    let links = topology.links();
-    let mut failures = Vec::new();
-    for failure in &spec.failure {
-        let [a, b] = failure.link;
-        let before = failures.len();
-        let between = (0..).zip(&links).filter(|(_, link)| [(a, b), (b, a)].contains(&(link.from, link.to)) && a != b);
-        failures.extend(between.map(|(link, _)| LinkFailure {
-            link,
-            at: picoseconds(failure.at_ns),
-            until: failure.until_ns.map_or(u64::MAX, picoseconds),
-            detection: picoseconds(failure.detection_ns),
-        }));
-        if failures.len() == before {
-            return Err(MachineError::new(format!("rail.failure.link = [{a}, {b}]: no link connects these routers")));
-        }
-    }
-    Ok(failures)
-}
-
 /// Returns the kind of an operation, its initiator, source and destination nodes, and the number of bytes that it moves.
-fn parts(operation: NetworkOperation) -> (OperationKind, u32, u32, u32, u64) {
+pub(super) fn parts(operation: NetworkOperation) -> (OperationKind, u32, u32, u32, u64) {
     match operation {
         NetworkOperation::Put { from, to, bytes } => (OperationKind::Put, from, from, to, bytes),
         NetworkOperation::Get { by, at, bytes } => (OperationKind::Get, by, at, by, bytes),

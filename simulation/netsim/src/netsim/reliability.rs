@@ -1,8 +1,9 @@
 //! The NICs' handling of lost packets, and of receivers that are not ready.
 //!
 //! On lossy rails, all packets of an operation take one path, so that a packet out of order means a loss: the receiver
-//! reports it, and the sender goes back to the first missing packet. Requests without an answer are repeated after a timeout, a
-//! limited number of times. A repeated operation does not take effect again; only its answer is sent again.
+//! reports it, and the sender goes back to the first missing packet. Where packets are spread over planes, the receiver accepts them out of order, up
+//! to a distance from the first missing one; a loss is found by the timeout, or by a packet beyond that distance. Requests without an answer are
+//! repeated after a timeout, a limited number of times. A repeated operation does not take effect again; only its answer is sent again.
 //!
 //! The sender goes back to the first packet that the receiver does not have. A real NIC knows that packet from acknowledgements in transit,
 //! which are not simulated.
@@ -17,6 +18,9 @@ use crate::operation::{FailureReason, Notice};
 
 /// Maximum number of times that the retransmission timeout doubles while an operation over Ethernet is repeated without an answer.
 const DOUBLINGS_MAX: u8 = 7;
+
+/// Maximum distance from the first missing packet to one that a receiver accepts, where the packets of an operation take several planes.
+const EARLY_MAX: u32 = u64::BITS;
 
 impl Region {
     /// Frees the receive slot of a datagram that `node` has consumed, if the machine limits the slots and specifies no service time
@@ -62,7 +66,7 @@ impl Region {
             RailKind::Tofu => self.held[nic as usize].push(&mut self.network.packets, packet),
             RailKind::InfinibandRc => {
                 self.network.free(&mut self.queue, packet, now);
-                self.lost_in_flow(index, role::DATA);
+                self.lost_in_flow(packet);
                 self.discard(packet);
                 if self.transfers[index].missing == Missing::Nothing {
                     self.transfers[index].missing = Missing::Reported;
@@ -118,7 +122,7 @@ impl Region {
     /// Handles the loss of a packet.
     pub(crate) fn lost(&mut self, packet: u32) {
         let Part { transfer: index, role, .. } = self.network.packets[packet].part;
-        self.lost_in_flow(index, role);
+        self.lost_in_flow(packet);
         self.discard(packet);
         let transfer = &self.transfers[index];
         if role == role::DATA && transfer.kind == OperationKind::Datagram && !self.rail(transfer.to).acknowledges_datagrams() {
@@ -131,15 +135,20 @@ impl Region {
     pub(crate) fn in_order(&mut self, index: u32, sequence: u32) -> bool {
         let transfer = &mut self.transfers[index];
         let (from, to, kind) = (transfer.from, transfer.to, transfer.kind);
+        let reorders = self.rails[usize::from(self.nics[to as usize].rail)].reorders;
         match transfer.phase {
             Phase::Sending if sequence == transfer.received => {
-                transfer.received += 1;
+                transfer.received += 1 + if reorders { self.attempts.of(index).next_in_order() } else { 0 };
                 if transfer.missing == Missing::Reported {
                     transfer.missing = Missing::Nothing;
                 }
                 self.attempts.of(index).retries = 0;
                 self.watch(index);
                 return true;
+            }
+            Phase::Sending if reorders && sequence.wrapping_sub(transfer.received + 1) < EARLY_MAX => {
+                self.attempts.of(index).arrives_early(sequence - transfer.received);
+                self.watch(index);
             }
             Phase::Sending if sequence > transfer.received && transfer.missing == Missing::Nothing => {
                 transfer.missing = Missing::Reported;
@@ -188,6 +197,7 @@ impl Region {
         transfer.missing = Missing::Nothing;
         if transfer.phase == Phase::Sending {
             (transfer.sent, transfer.received) = (0, 0);
+            self.attempts.of(index).early = 0;
             self.statistics.retries += 1;
             self.list(index);
         }

@@ -10,8 +10,14 @@ type Turn = (ClassTurn, u64, u64);
 impl Network {
     /// Whether the rail of a channel has traffic classes.
     #[inline]
-    pub(super) fn has_classes(&self, channel: u32) -> bool {
-        !self.leads.is_empty() && !self.fabrics[usize::from(self.channels[channel as usize].rail)].classes.is_empty()
+    fn has_classes(&self, channel: u32) -> bool {
+        !self.leads.is_empty() && !self.fabrics[usize::from(self.channels[channel as usize].network)].classes.is_empty()
+    }
+
+    /// Returns the packet to be sent next over a channel, of those that are first in line, and the time at which it may be sent.
+    #[inline]
+    pub(super) fn next(&mut self, channel: u32, now: u64) -> Option<(Request, u64)> {
+        if self.has_classes(channel) { self.choose_by_class(channel, now) } else { self.choose(channel, now) }
     }
 
     /// Returns, of the packets that are first in line for a channel, the one to be sent next, and the time at which it may be sent.
@@ -19,8 +25,8 @@ impl Network {
     /// The link is reserved for a packet that would be sent now, but for the allocation of its lane or the end of the packet before it in its
     /// buffer: otherwise a class whose packets follow each other would lose every second turn. Room that becomes free later does not count: when
     /// a router learns of it depends on the division into regions.
-    pub(super) fn choose_by_class(&mut self, channel: u32, now: u64) -> Option<(Request, u64)> {
-        let Channel { lane: first, rail, mut lines, .. } = self.channels[channel as usize];
+    fn choose_by_class(&mut self, channel: u32, now: u64) -> Option<(Request, u64)> {
+        let Channel { lane: first, network, mut lines, .. } = self.channels[channel as usize];
         let (mut earliest, mut next) = (None::<(Request, u64)>, None::<(Turn, Request, u64)>);
         while lines != 0 {
             let lane = first + lines.trailing_zeros();
@@ -34,7 +40,7 @@ impl Network {
                 earliest = Some((request, at));
             }
             if admitted <= now {
-                let fabric = &self.fabrics[usize::from(rail)];
+                let fabric = &self.fabrics[usize::from(network)];
                 let turn = (fabric.classes.turn(part.class, &self.leads[fabric.shares(channel)]), at, ready);
                 if next.is_none_or(|(least, ..)| turn < least) {
                     next = Some((turn, request, at));
@@ -63,16 +69,5 @@ impl Network {
         let &mut Packet { ready, input, channel, lane, .. } = state;
         let asks = if last == channel { arrived } else { ready };
         queue.push(Request { packet, input, channel, lane }.event(asks));
-    }
-
-    /// Subtracts the bytes of a packet that leaves the queue of a channel.
-    #[inline]
-    pub(super) fn unqueue(&mut self, packet: u32, channel: u32) {
-        let Packet { bytes, rail, part, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
-        self.channels[channel as usize].queued -= bytes;
-        if !fabric.classes.is_empty() {
-            self.class_queued[fabric.shares(channel)][usize::from(part.class)] -= bytes;
-        }
     }
 }

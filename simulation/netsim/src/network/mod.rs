@@ -21,24 +21,30 @@
 //! Likewise, an event at the time that a link becomes free exists only while packets wait in line.
 //!
 //! On a machine with flow control by pauses (`pauses`), pauses also delay a sender. If queues or failed links matter, the first router of a
-//! packet chooses its route (`routes`). A failed link loses the packets that are sent over it.
+//! packet chooses its route (`routes`); with progressive routes, a later router may change it. A failed link loses the packets that are sent over it.
+//! What routers measure for congestion control is in `telemetry`.
 //!
 //! If the outgoing link is faster than the incoming one, the head waits until the tail can follow without a gap. If it is slower, the buffer
 //! space is freed later by the difference.
 
 mod border;
 mod classes;
+mod failures;
 mod pauses;
 mod records;
 mod routes;
+mod telemetry;
 
 use std::collections::VecDeque;
 
 pub(crate) use self::border::{Border, CarriedOperation, CrossingPacket, FreedRoom, Map, Messages};
+pub(crate) use self::failures::Failures;
 use self::pauses::Pause;
 pub(crate) use self::pauses::Thresholds;
-pub(crate) use self::records::{CHANNEL_BYTES, Fabric, LANE_BYTES, LinkFailure, Marking, Medium, Packet, PacketOutcome, Part};
+pub(crate) use self::records::{CHANNEL_BYTES, Fabric, LANE_BYTES, Marking, Medium, Packet, PacketOutcome, Part, QueuedBytes};
 use self::records::{Channel, Count, Lane, Release, Request};
+use self::telemetry::Backlog;
+pub(crate) use self::telemetry::{Signals, Telemetry};
 use crate::events::pool::{List, NONE, Pool};
 use crate::events::prefetch::prefetch;
 use crate::events::queue::{Distance, Event, Queue};
@@ -47,7 +53,7 @@ use crate::events::{ENTITIES_MAX, class};
 use crate::machine::spec::Switching;
 use crate::topology::{Ring, RoutingHeader};
 
-/// All links and routers of all rails.
+/// All links and routers of all rails. Each plane of a rail has a number as a network of its own.
 pub(crate) struct Network {
     pub(crate) fabrics: Vec<Fabric>,
     channels: Vec<Channel>,
@@ -62,6 +68,7 @@ pub(crate) struct Network {
     /// For each class of each channel of rails with classes: its lead, and its queued bytes as in [`Channel::queued`].
     leads: Vec<u64>,
     class_queued: Vec<u32>,
+    pub(crate) telemetry: Telemetry,
     pub(crate) outcomes: VecDeque<PacketOutcome>,
     seed: u64,
     pub(crate) drops: u64,
@@ -83,6 +90,7 @@ impl Network {
             pauses: Vec::new(),
             leads: Vec::new(),
             class_queued: Vec::new(),
+            telemetry: Telemetry::default(),
             outcomes: VecDeque::new(),
             seed,
             drops: 0,
@@ -91,9 +99,9 @@ impl Network {
         }
     }
 
-    /// Adds a rail; returns whether there is room for its channels.
+    /// Adds a network; returns whether there is room for its channels.
     pub(crate) fn add(&mut self, mut fabric: Fabric) -> bool {
-        let rail = self.fabrics.len() as u8;
+        let network = self.fabrics.len() as u8;
         let links = fabric.topology.links();
         let channels = self.channels.len() + 2 * fabric.terminals as usize + links.len();
         let lanes = self.lanes.len() + (channels - self.channels.len()) * usize::from(fabric.lanes);
@@ -112,25 +120,30 @@ impl Network {
         if fabric.pfc.is_some() {
             self.pauses.resize(self.pauses.len() + lanes - self.lanes.len(), Pause::default());
         }
+        let backlogs = &mut self.telemetry.backlogs;
+        fabric.first_backlog = backlogs.len() as u32;
+        if fabric.signals.is_some() {
+            backlogs.resize_with(backlogs.len() + channels - self.channels.len(), Backlog::default);
+        }
         let medium = self.media.len() as u8;
         self.media.extend([fabric.host, fabric.link]);
         self.channels.reserve_exact(channels - self.channels.len());
         self.lanes.reserve_exact(lanes - self.lanes.len());
         let room = if fabric.drops { fabric.buffer } else { fabric.receive };
         for terminal in 0..fabric.terminals {
-            self.push(&fabric, rail, medium, fabric.topology.router(terminal), false, fabric.buffer);
+            self.push(&fabric, network, medium, fabric.topology.router(terminal), false, fabric.buffer);
         }
         for terminal in 0..fabric.terminals {
-            self.push(&fabric, rail, medium, terminal, true, room);
+            self.push(&fabric, network, medium, terminal, true, room);
         }
         for link in links {
-            self.push(&fabric, rail, medium + 1, link.to, false, fabric.buffer);
+            self.push(&fabric, network, medium + 1, link.to, false, fabric.buffer);
         }
         self.fabrics.push(fabric);
         true
     }
 
-    fn push(&mut self, fabric: &Fabric, rail: u8, medium: u8, to: u32, ejects: bool, room: u32) {
+    fn push(&mut self, fabric: &Fabric, network: u8, medium: u8, to: u32, ejects: bool, room: u32) {
         self.channels.push(Channel {
             free: 0,
             wake: u64::MAX,
@@ -143,7 +156,7 @@ impl Network {
             lane: self.lanes.len() as u32,
             lines: 0,
             medium,
-            rail,
+            network,
             ejects,
         });
         self.ports.push(0);
@@ -172,8 +185,8 @@ impl Network {
     }
 
     /// Makes a packet of `bytes` that will leave from a terminal.
-    pub(crate) fn packet(&mut self, rail: u8, terminal: u32, header: RoutingHeader, bytes: u32, part: Part) -> u32 {
-        let fabric = &self.fabrics[usize::from(rail)];
+    pub(crate) fn packet(&mut self, network: u8, terminal: u32, header: RoutingHeader, bytes: u32, part: Part) -> u32 {
+        let fabric = &self.fabrics[usize::from(network)];
         let channel = fabric.first_channel + terminal;
         self.packets.insert(Packet {
             ready: 0,
@@ -187,15 +200,22 @@ impl Network {
             lane: fabric.lane(channel, part.class, 0),
             lanes: fabric.vcs,
             ring: Ring::None,
-            rail,
+            network,
             marked: false,
         })
     }
 
-    /// Returns the source terminal of a packet that has not gone beyond the link of its NIC.
+    /// Returns the source NIC of a packet that has not gone beyond the link of its NIC.
     #[inline]
-    pub(crate) fn terminal(&self, packet: &Packet) -> u32 {
-        packet.channel - self.fabrics[usize::from(packet.rail)].first_channel
+    pub(crate) fn source(&self, packet: &Packet) -> u32 {
+        let fabric = &self.fabrics[usize::from(packet.network)];
+        fabric.first_nic + packet.channel - fabric.first_channel
+    }
+
+    /// Returns the destination NIC of a packet.
+    #[inline]
+    pub(crate) fn destination(&self, packet: &Packet) -> u32 {
+        self.fabrics[usize::from(packet.network)].first_nic + packet.terminal()
     }
 
     /// The head of a packet has passed the stages before the switch.
@@ -271,8 +291,8 @@ impl Network {
 
     /// Frees the buffer space of a packet that leaves its destination NIC at time `at`.
     pub(crate) fn free(&mut self, queue: &mut Queue, packet: u32, at: u64) {
-        let Packet { input, port, bytes, rail, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { input, port, bytes, network, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         if !fabric.drops {
             let (back, claim) = (at + fabric.credit + fabric.host.cable, fabric.claim(bytes));
             self.release(queue, port, input, back, claim);
@@ -311,20 +331,24 @@ impl Network {
     /// Sends a packet over one of the lanes it may take, or puts it in line for one.
     fn ask(&mut self, queue: &mut Queue, Request { packet, input, channel, lane: first }: Request) {
         let now = queue.now();
-        let Packet { lanes, bytes, ring, rail, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { lanes, bytes, ring, network, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         let lane = match u32::from(lanes) {
             1 => first,
             lanes if fabric.steady => first + self.packets[packet].header.salt % lanes,
             lanes => (first..first + lanes).min_by_key(|&lane| self.eagerness(lane)).unwrap_or(first),
         };
-        if fabric.drops && input != NONE {
+        let drops = fabric.drops;
+        if fabric.signals.is_some() && input != NONE {
+            self.report_congestion(packet, channel, now);
+        }
+        if drops && input != NONE {
             self.collect(lane, now);
             let state = &mut self.lanes[lane as usize];
             if state.room < bytes {
                 self.drops += 1;
-                if self.fabrics[usize::from(rail)].counts_queues() {
-                    self.unqueue(packet, channel);
+                if self.fabrics[usize::from(network)].counts_queues() {
+                    self.unqueue(packet, channel, now);
                 }
                 self.outcomes.push_back(PacketOutcome::Lost(packet));
                 return;
@@ -406,11 +430,6 @@ impl Network {
         }
     }
 
-    #[inline]
-    fn next(&mut self, channel: u32, now: u64) -> Option<(Request, u64)> {
-        if self.has_classes(channel) { self.choose_by_class(channel, now) } else { self.choose(channel, now) }
-    }
-
     /// Returns, of the packets that are first in line for a channel, the one that may be sent earliest, the oldest among equals, and that time.
     fn choose(&mut self, channel: u32, now: u64) -> Option<(Request, u64)> {
         let Channel { lane: first, mut lines, .. } = self.channels[channel as usize];
@@ -444,8 +463,8 @@ impl Network {
     /// Returns when the link, the input port and the far end permit a packet to be sent.
     #[inline]
     fn admitted(&mut self, Request { packet, channel, lane, .. }: Request, now: u64) -> u64 {
-        let Packet { port, bytes, ring, rail, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { port, bytes, ring, network, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         let state = &self.lanes[lane as usize];
         let mut at = now.max(self.channels[channel as usize].free);
         if !fabric.drops {
@@ -461,28 +480,6 @@ impl Network {
             }
         }
         at
-    }
-
-    /// The record of pauses of a lane of a channel, if it has one.
-    #[inline]
-    fn pause(&self, channel: u32, lane: u32) -> Option<usize> {
-        if self.pauses.is_empty() {
-            return None;
-        }
-        let fabric = &self.fabrics[usize::from(self.channels[channel as usize].rail)];
-        fabric.pfc.map(|_| (fabric.first_pause + lane - fabric.first_lane) as usize)
-    }
-
-    /// Returns when the pause of a lane ends: `now` if it is not paused, `u64::MAX` if the time is not known yet. A release of buffer space then
-    /// serves the channel.
-    fn unpaused_at(&mut self, channel: u32, lane: u32, now: u64) -> u64 {
-        let Some(pause) = self.pause(channel, lane) else { return now };
-        let thresholds = self.fabrics[usize::from(self.channels[channel as usize].rail)].pfc;
-        let ends = thresholds.and_then(|thresholds| self.pauses[pause].ends(now, thresholds));
-        ends.unwrap_or_else(|| {
-            self.lanes[lane as usize].starved = true;
-            u64::MAX
-        })
     }
 
     /// Returns when a lane has room for `bytes`; `u64::MAX` if the time is not known yet. A release of buffer space then serves the channel.
@@ -528,7 +525,7 @@ impl Network {
         let bytes = self.packets[packet].bytes;
         let state = &mut self.lanes[lane as usize];
         let channel = &mut self.channels[number as usize];
-        let fabric = &self.fabrics[usize::from(channel.rail)];
+        let fabric = &self.fabrics[usize::from(channel.network)];
         let medium = &self.media[usize::from(channel.medium)];
         let time = medium.rate.time(u64::from(bytes));
         let mut head = now + medium.cable;
@@ -540,8 +537,7 @@ impl Network {
         }
         channel.waiting -= 1;
         let lost = (medium.loss > 0 && happens(self.seed, u64::from(number), channel.packets, medium.loss))
-            || (!fabric.failures.is_empty()
-                && fabric.fails((number - fabric.first_channel).wrapping_sub(2 * fabric.terminals), now));
+            || (!fabric.failures.is_empty() && fabric.failures.loses(number - fabric.first_channel, now));
         if let Some(marking) = fabric.marking.filter(|_| input != NONE) {
             let queued = match fabric.classes.is_empty() {
                 true => channel.queued,
@@ -566,7 +562,7 @@ impl Network {
         let pause = (fabric.pfc.is_some()).then(|| (fabric.first_pause + lane - fabric.first_lane) as usize);
         let terminal = number - fabric.first_channel;
         if input != NONE && fabric.counts_queues() {
-            self.unqueue(packet, number);
+            self.depart(packet, number, now);
         }
         match (input, drops) {
             (NONE, _) => self.outcomes.push_back(PacketOutcome::Left { packet, terminal }),
@@ -618,12 +614,15 @@ impl Network {
         self.release(queue, channel, lane, at, bytes);
     }
 
-    /// Returns the regions of all parts, by the regions of the routers of each rail. A NIC belongs to the region of its router.
-    pub(crate) fn map(&self, rail_routers: &[Vec<u8>]) -> Map {
+    /// Returns the regions of all parts, by the regions of the routers of each network. A NIC belongs to the region of its router, which
+    /// is the same in all planes of a rail.
+    pub(crate) fn map(&self, network_routers: &[Vec<u8>]) -> Map {
         let (mut channels, mut nics) = (Vec::with_capacity(self.channels.len()), Vec::new());
-        for (fabric, routers) in self.fabrics.iter().zip(rail_routers) {
+        for (fabric, routers) in self.fabrics.iter().zip(network_routers) {
             let of_terminals = (0..fabric.terminals).map(|terminal| routers[fabric.topology.router(terminal) as usize]);
-            nics.extend(of_terminals.clone());
+            if nics.len() == fabric.first_nic as usize {
+                nics.extend(of_terminals.clone());
+            }
             // In both directions.
             channels.extend(of_terminals.clone().chain(of_terminals).map(|region| [region; 2]));
             channels
@@ -635,8 +634,8 @@ impl Network {
     /// Starts the departure of a packet from its buffer, which takes `time`.
     fn leave(&mut self, queue: &mut Queue, Request { packet, input, channel, .. }: Request, time: u64) {
         let now = queue.now();
-        let Packet { port, bytes, rail, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let Packet { port, bytes, network, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
         self.ports[port as usize] = now + time;
         let medium = if port - fabric.first_channel < fabric.terminals { &fabric.host } else { &fabric.link };
         let slower = time.saturating_sub(medium.rate.time(u64::from(bytes)));
@@ -664,20 +663,24 @@ impl Network {
 
     /// Handles the arrival of a packet at a router: its head at `head`, its tail `time` later.
     fn arrive(&mut self, queue: &mut Queue, packet: u32, router: u32, head: u64, time: u64) {
-        let Packet { rail, port, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
-        if fabric.chooses_routes() && port - fabric.first_channel < fabric.terminals {
-            self.choose_route(queue.now(), packet, router);
+        let Packet { network, port, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
+        if fabric.chooses_routes() {
+            if port - fabric.first_channel < fabric.terminals {
+                self.choose_route(queue.now(), packet, router);
+            } else {
+                self.revise_route(queue.now(), packet, router);
+            }
         }
         let state = &mut self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let fabric = &self.fabrics[usize::from(network)];
         let choices = fabric.topology.choices(router, &state.header);
         let mut hop = fabric.topology.route(router, &mut state.header, fabric.vcs);
         if let (Some((first, count)), Some(link)) = (choices, hop.link) {
             hop.link = Some(self.shortest(packet, link, first, count, queue.now()));
         }
         let state = &mut self.packets[packet];
-        let fabric = &self.fabrics[usize::from(rail)];
+        let fabric = &self.fabrics[usize::from(network)];
         let (next, medium) = match hop.link {
             Some(link) => (2 * fabric.terminals + link, &fabric.link),
             None => (fabric.terminals + state.header.to, &fabric.host),
@@ -692,6 +695,9 @@ impl Network {
             self.channels[state.channel as usize].queued += state.bytes;
             if !fabric.classes.is_empty() {
                 self.class_queued[fabric.shares(state.channel)][usize::from(state.part.class)] += state.bytes;
+            }
+            if let Some(backlog) = self.telemetry.backlog(fabric, state.channel) {
+                backlog.comes(state.ready, state.bytes);
             }
         }
         state.lane = fabric.lane(state.channel, state.part.class, hop.vc);
@@ -721,11 +727,11 @@ impl Network {
         self.pauses.iter().map(|pause| pause.count).sum()
     }
 
-    /// Returns the counters of every channel, with its rail and its number on the rail.
+    /// Returns the counters of every channel, with its number within its network.
     pub(crate) fn counts(&self) -> impl Iterator<Item = Count> {
         self.channels.iter().enumerate().map(|(number, channel)| Count {
-            rail: channel.rail,
-            number: number as u32 - self.fabrics[usize::from(channel.rail)].first_channel,
+            network: channel.network,
+            number: number as u32 - self.fabrics[usize::from(channel.network)].first_channel,
             to: channel.to,
             bytes: channel.bytes,
             packets: channel.packets,
@@ -744,7 +750,7 @@ impl Network {
         for channel in 0..self.channels.len() {
             let state = &self.channels[channel];
             assert_eq!((state.waiting, state.lines, state.queued), (0, 0, 0));
-            let fabric = &self.fabrics[usize::from(state.rail)];
+            let fabric = &self.fabrics[usize::from(state.network)];
             let number = channel as u32 - fabric.first_channel;
             let to_terminal = (fabric.terminals..2 * fabric.terminals).contains(&number);
             let (lanes, room) =
@@ -758,5 +764,6 @@ impl Network {
         }
         assert_eq!(self.releases.used(), 0, "room is left");
         assert!(self.class_queued.iter().all(|&bytes| bytes == 0), "bytes are queued");
+        assert!(self.telemetry.backlogs.iter().all(Backlog::is_empty), "packets wait");
     }
 }

@@ -1,6 +1,8 @@
-//! The records of packets, channels and lanes, and the properties of each rail's network.
+//! The records of packets, channels and lanes, and the properties of each network: that of a rail, or a plane of it.
 
+use super::failures::Failures;
 use super::pauses::Thresholds;
+use super::telemetry::Signals;
 use crate::classes::Classes;
 use crate::events::class;
 use crate::events::pool::{Linked, List};
@@ -27,15 +29,16 @@ pub(crate) struct Packet {
     pub(super) lane: u32,
     pub(super) lanes: u8,
     pub(super) ring: Ring,
-    pub(super) rail: u8,
+    /// The number of its network.
+    pub(super) network: u8,
     /// Whether a router has marked it because it left a long queue.
     pub(crate) marked: bool,
 }
 
 impl Packet {
     #[inline]
-    pub(crate) fn rail(&self) -> u8 {
-        self.rail
+    pub(crate) fn network(&self) -> u8 {
+        self.network
     }
 
     /// Returns the number of bytes on a link, header included.
@@ -141,7 +144,8 @@ pub(super) struct Channel {
     /// Bit `i` is set if a packet stands in line for lane `i`.
     pub(super) lines: u16,
     pub(super) medium: u8,
-    pub(super) rail: u8,
+    /// The number of its network.
+    pub(super) network: u8,
     /// Whether a terminal is at its far end.
     pub(super) ejects: bool,
 }
@@ -197,8 +201,12 @@ impl Medium {
     }
 }
 
-/// The properties of one rail's network.
+/// The properties of a network.
 pub(crate) struct Fabric {
+    pub(crate) rail: u8,
+    /// The first NIC of the rail, and the number of the first router among those of all planes of the rail.
+    pub(crate) first_nic: u32,
+    pub(crate) first_router: u32,
     pub(crate) topology: Topology,
     pub(crate) terminals: u32,
     /// Number of virtual channels of each class, and of lanes of a channel.
@@ -229,32 +237,22 @@ pub(crate) struct Fabric {
     pub(crate) pfc: Option<Thresholds>,
     pub(crate) first_pause: u32,
     pub(crate) marking: Option<Marking>,
-    pub(crate) failures: Vec<LinkFailure>,
+    /// What its routers do for congestion control, and the index of its first backlog.
+    pub(crate) signals: Option<Signals>,
+    pub(crate) first_backlog: u32,
+    pub(crate) queued: QueuedBytes,
+    pub(crate) failures: Failures,
     pub(crate) host: Medium,
     pub(crate) link: Medium,
     pub(crate) first_channel: u32,
     pub(crate) first_lane: u32,
 }
 
-/// A link that fails, one way. Times in picoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LinkFailure {
-    /// Its number within the topology.
-    pub(crate) link: u32,
-    pub(crate) at: u64,
-    pub(crate) until: u64,
-    /// Time from a change until the first routers of routes know of it.
-    pub(crate) detection: u64,
-}
-
-impl LinkFailure {
-    fn is_now(&self, now: u64) -> bool {
-        (self.at..self.until).contains(&now)
-    }
-
-    pub(super) fn is_known(&self, now: u64) -> bool {
-        now.checked_sub(self.detection).is_some_and(|then| self.is_now(then))
-    }
+/// Whether the bytes queued for a link are counted. Counting costs one more access to the link's record per packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QueuedBytes {
+    Counted,
+    NotCounted,
 }
 
 /// Which packets are marked: none up to `min` bytes in the queue, all from `max` on; between them, the part grows linearly up to `probability`.
@@ -284,26 +282,25 @@ impl Fabric {
         !self.failures.is_empty() || self.topology.adapts().is_some()
     }
 
+    #[inline]
+    pub(crate) fn has_failures(&self) -> bool {
+        !self.failures.is_empty()
+    }
+
     /// Returns the time that passes at least between an action of a router and its first consequence at another router.
     pub(crate) fn lookahead(&self) -> u64 {
         let (packet, room) = (self.link.cable + self.traversal + self.pipeline, self.link.cable + self.credit);
         packet.min(room)
     }
 
-    /// Whether the bytes queued for a link must be counted. Counting costs one more access to the link's record per packet.
     #[inline]
     pub(super) fn counts_queues(&self) -> bool {
-        self.marking.is_some() || self.topology.adapts().is_some() || self.topology.chooses_links()
+        self.queued == QueuedBytes::Counted
     }
 
-    /// Whether a link is failed at time `now`.
-    pub(super) fn fails(&self, link: u32, now: u64) -> bool {
-        self.failures.iter().any(|failure| failure.link == link && failure.is_now(now))
-    }
-
-    /// Whether the first routers of routes know that a link does not work.
+    /// Whether the first routers of routes know that a link between routers does not work.
     pub(super) fn avoids(&self, link: u32, now: u64) -> bool {
-        self.failures.iter().any(|failure| failure.link == link && failure.is_known(now))
+        !self.failures.is_empty() && self.failures.avoids(2 * self.terminals + link, now)
     }
 
     /// The lane of a virtual channel of a class of a channel.
@@ -341,13 +338,16 @@ pub(crate) enum PacketOutcome {
     Arrives { packet: u32, tail: u64 },
     /// A packet is lost.
     Lost(u32),
+    /// A packet waits for its NIC among too many others.
+    Congests(u32),
     /// A packet leaves for a router of another region. Its head reaches the router at `head`, its tail `time` later.
     Crosses { packet: u32, head: u64, time: u64 },
 }
 
 /// The counters of a channel.
 pub(crate) struct Count {
-    pub(crate) rail: u8,
+    pub(crate) network: u8,
+    /// Its number within the network.
     pub(crate) number: u32,
     pub(crate) to: u32,
     pub(crate) bytes: u64,

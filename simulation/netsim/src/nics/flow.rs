@@ -3,16 +3,18 @@
 //! DCQCN (Zhu et al., *Congestion Control for Large-Scale RDMA Deployments*, SIGCOMM 2015) sets a rate: a notification, which the receiver of a
 //! marked packet sends, cuts it in proportion to an estimate of congestion, and time and bytes without one raise it again. Swift (Kumar et al.,
 //! *Swift: Delay is Simple and Effective for Congestion Control in the Datacenter*, SIGCOMM 2020) sets a window by the delay of each packet until its
-//! answer; a window of less than a packet becomes a pause between packets.
+//! answer; a window of less than a packet becomes a pause between packets. HPCC is in `hpcc`, the law after Slingshot in `slingshot`.
 //!
 //! Time is an argument; periodic changes are applied when the next packet is to be sent. Numbers are integers, in fixed units.
 
+use super::hpcc::{HopRecord, Hpcc, Window};
+use super::slingshot::{Limit, Slingshot};
 use crate::events::rate::Rate;
 use crate::machine::picoseconds;
 use crate::machine::spec::{CongestionSpec, DcqcnSpec, SwiftSpec};
 
-/// The fixed-point value of 1 in the estimate of congestion.
-const ONE: u64 = 1 << 20;
+/// The fixed-point value of 1 in estimates and loads.
+pub(super) const ONE: u64 = 1 << 20;
 
 /// The fixed-point value of one packet in windows.
 const PACKET: u64 = 1 << 16;
@@ -28,6 +30,8 @@ const RATE_PARTS: u64 = 1000;
 pub(crate) enum Control {
     Dcqcn(Dcqcn),
     Swift(Swift),
+    Hpcc(Hpcc),
+    Slingshot(Slingshot),
 }
 
 /// Times in picoseconds, rates in bytes per second.
@@ -62,8 +66,10 @@ pub(crate) struct Swift {
 pub(crate) struct Flow {
     /// When it may send the next packet.
     next: u64,
-    /// Number of packets that were sent and not answered.
-    in_flight: u32,
+    /// Number of packets that were sent and not answered; with HPCC, their bytes.
+    in_flight: u64,
+    /// Number of packets that were sent.
+    sent: u64,
     /// Transfers that wait for an answer.
     pub(crate) waiting: Vec<u32>,
     /// At the receiver: when it may notify again.
@@ -83,6 +89,18 @@ pub(crate) struct Flow {
     /// When the window may decrease again.
     decrease_from: u64,
     round_trip: u64,
+    hpcc: Option<Box<Window>>,
+    limit: Limit,
+}
+
+/// What the answer to a packet returns of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamp {
+    /// When it was sent.
+    pub(crate) time: u64,
+    /// Number of packets of the flow that were sent before.
+    pub(crate) number: u64,
+    pub(crate) bytes: u32,
 }
 
 /// Whether a flow may send a packet.
@@ -96,7 +114,6 @@ pub(crate) enum Turn {
 
 impl Control {
     pub(crate) fn new(spec: &CongestionSpec, link_gb_per_s: f64) -> Self {
-        let part = |value: f64| (value * ONE as f64) as u64;
         let rate = |gb_per_s: f64| (gb_per_s * 1e9) as u64;
         match spec {
             CongestionSpec::Dcqcn(DcqcnSpec {
@@ -134,12 +151,14 @@ impl Control {
                 decrease_max: part(*decrease_max),
                 window_max: u64::from(*window_packets) * PACKET,
             }),
+            CongestionSpec::Hpcc(hpcc) => Self::Hpcc(Hpcc::new(hpcc, link_gb_per_s)),
+            CongestionSpec::Slingshot(slingshot) => Self::Slingshot(Slingshot::new(slingshot)),
         }
     }
 
-    /// Whether each packet is answered, so that its sender knows the delay.
+    /// Whether each packet is answered.
     pub(crate) fn answers(&self) -> bool {
-        matches!(self, Self::Swift(_))
+        !matches!(self, Self::Dcqcn(_))
     }
 
     /// A flow that sends its first packet.
@@ -147,10 +166,16 @@ impl Control {
         let (rate, window) = match self {
             Self::Dcqcn(Dcqcn { rate_max, .. }) => (*rate_max, 0),
             Self::Swift(Swift { window_max, .. }) => (0, *window_max),
+            Self::Hpcc(_) | Self::Slingshot(_) => (0, 0),
+        };
+        let hpcc = match self {
+            Self::Hpcc(hpcc) => Some(Box::new(hpcc.window())),
+            _ => None,
         };
         Flow {
             next: 0,
             in_flight: 0,
+            sent: 0,
             waiting: Vec::new(),
             notify_from: 0,
             rate,
@@ -163,25 +188,40 @@ impl Control {
             window,
             decrease_from: 0,
             round_trip: 0,
+            hpcc,
+            limit: Limit::NONE,
         }
     }
+}
+
+/// Returns a part of 1 in units of 1 / [`ONE`].
+pub(super) fn part(value: f64) -> u64 {
+    (value * ONE as f64) as u64
 }
 
 impl Flow {
     /// Whether it may send a packet now.
     pub(crate) fn turn(&mut self, control: &Control, now: u64) -> Turn {
-        match control {
-            Control::Dcqcn(dcqcn) => self.make_up(dcqcn, now),
-            Control::Swift(_) if self.in_flight > 0 && u64::from(self.in_flight) * PACKET + PACKET > self.window => {
-                return Turn::Answer;
+        let is_full = match control {
+            Control::Dcqcn(dcqcn) => {
+                self.make_up(dcqcn, now);
+                false
             }
-            Control::Swift(_) => {}
+            Control::Swift(_) => self.in_flight > 0 && self.in_flight * PACKET + PACKET > self.window,
+            Control::Hpcc(_) => self.in_flight > 0 && self.hpcc.as_ref().is_some_and(|window| window.is_full(self.in_flight)),
+            Control::Slingshot(_) => self.limit.is_full(self.in_flight),
+        };
+        if is_full {
+            return Turn::Answer;
         }
         if self.next > now { Turn::At(self.next) } else { Turn::Now }
     }
 
-    /// Records that it sends a packet of `bytes` bytes now.
-    pub(crate) fn sends(&mut self, control: &Control, now: u64, bytes: u64) {
+    /// Records that it sends a packet of `bytes` bytes now; returns what the answer will return of it.
+    pub(crate) fn sends(&mut self, control: &Control, now: u64, bytes: u32) -> Stamp {
+        let stamp = Stamp { time: now, number: self.sent, bytes };
+        self.sent += 1;
+        let bytes = u64::from(bytes);
         match control {
             Control::Dcqcn(dcqcn) => {
                 if self.rate < dcqcn.rate_max {
@@ -200,7 +240,13 @@ impl Flow {
                     self.next = now + (u128::from(self.round_trip) * u128::from(PACKET) / u128::from(self.window)) as u64;
                 }
             }
+            Control::Hpcc(hpcc) => {
+                self.in_flight += bytes;
+                self.next = now + self.hpcc.as_ref().map_or(0, |window| window.pause(hpcc, bytes));
+            }
+            Control::Slingshot(_) => self.in_flight += 1,
         }
+        stamp
     }
 
     /// Whether the receiver of a marked packet notifies the sender now.
@@ -215,6 +261,9 @@ impl Flow {
 
     /// A notification reaches the sender.
     pub(crate) fn notified(&mut self, control: &Control, now: u64) {
+        if let Control::Slingshot(slingshot) = control {
+            self.limit.notified(slingshot, now, self.sent, self.in_flight);
+        }
         let Control::Dcqcn(dcqcn) = control else { return };
         self.make_up(dcqcn, now);
         self.rate_target = self.rate;
@@ -225,11 +274,33 @@ impl Flow {
         (self.estimate_at, self.increase_at) = (now + dcqcn.estimate, now + dcqcn.increase);
     }
 
-    /// Handles the answer to a packet after `delay`, or its loss if that is `None`.
-    pub(crate) fn answered(&mut self, control: &Control, now: u64, delay: Option<u64>) {
-        let Control::Swift(swift) = control else { return };
-        self.in_flight = self.in_flight.saturating_sub(1);
-        let Some(delay) = delay else { return };
+    /// A packet, or its answer, is lost.
+    pub(crate) fn lost(&mut self, control: &Control, stamp: Stamp) {
+        let amount = match control {
+            Control::Dcqcn(_) => 0,
+            Control::Swift(_) | Control::Slingshot(_) => 1,
+            Control::Hpcc(_) => stamp.bytes.into(),
+        };
+        self.in_flight = self.in_flight.saturating_sub(amount);
+    }
+
+    /// Handles the answer to a packet. With HPCC, takes the records of its telemetry, and leaves others.
+    pub(crate) fn answered(&mut self, control: &Control, now: u64, stamp: Stamp, path: &mut Vec<HopRecord>) {
+        self.lost(control, stamp);
+        match control {
+            Control::Dcqcn(_) => {}
+            Control::Swift(swift) => self.delayed(swift, now, now - stamp.time),
+            Control::Hpcc(hpcc) => {
+                if let Some(window) = &mut self.hpcc {
+                    window.answered(hpcc, stamp.number, self.sent, path);
+                }
+            }
+            Control::Slingshot(_) => self.limit.answered(now, stamp.number),
+        }
+    }
+
+    /// Handles the answer to a packet after `delay`.
+    fn delayed(&mut self, swift: &Swift, now: u64, delay: u64) {
         self.round_trip = delay;
         let target = swift.target + swift.scaling(self.window);
         if delay < target {
@@ -331,7 +402,7 @@ mod tests {
         flow.turn(&control, now);
         let by_time = flow.rate_target;
         assert_eq!(by_time - before, law.additive);
-        (0..6).for_each(|_| flow.sends(&control, now, law.increase_bytes));
+        (0..6).for_each(|_| _ = flow.sends(&control, now, law.increase_bytes as u32));
         assert_eq!(flow.rate_target - by_time, 5 * law.additive + law.hyper);
         assert!(matches!(flow.turn(&control, now), Turn::At(next) if next > now));
     }
@@ -372,7 +443,8 @@ mod tests {
         let control = Control::new(&CongestionSpec::Swift(spec), 5.0);
         let mut flow = control.flow();
         let mut answer = |now: u64, delay: u64| {
-            flow.answered(&control, now * MICROSECOND, Some(delay * MICROSECOND));
+            let Control::Swift(swift) = &control else { panic!() };
+            flow.delayed(swift, now * MICROSECOND, delay * MICROSECOND);
             flow.window as f64 / PACKET as f64
         };
         let excess = 0.8 * 5.0 / 25.0;
@@ -386,8 +458,8 @@ mod tests {
             answer(2000 * (round + 2), 1000);
         });
         assert!(flow.window < PACKET / 2);
-        flow.sends(&control, 0, 1000);
-        flow.answered(&control, 1, None);
+        let stamp = flow.sends(&control, 0, 1000);
+        flow.lost(&control, stamp);
         assert!(matches!(flow.turn(&control, 1), Turn::At(next) if next > 2000 * MICROSECOND));
     }
 
@@ -395,12 +467,14 @@ mod tests {
     fn a_window_bounds_what_is_in_flight() {
         let control = Control::new(&CongestionSpec::Swift(SwiftSpec { window_packets: 2, ..SwiftSpec::default() }), 5.0);
         let mut flow = control.flow();
-        for _ in 0..2 {
+        let stamps = [0, 1].map(|number| {
             assert_eq!(flow.turn(&control, 5), Turn::Now);
-            flow.sends(&control, 5, 1000);
-        }
+            let stamp = flow.sends(&control, 5, 1000);
+            assert_eq!((stamp.time, stamp.number, stamp.bytes), (5, number, 1000));
+            stamp
+        });
         assert_eq!(flow.turn(&control, 5), Turn::Answer);
-        flow.answered(&control, 6, None);
+        flow.lost(&control, stamps[0]);
         assert_eq!(flow.turn(&control, 6), Turn::Now);
     }
 

@@ -1,7 +1,11 @@
-//! The records of NICs, nodes and transfers.
+//! The records of NICs, nodes, domains and transfers.
 
+pub(crate) mod domain;
 pub(crate) mod flow;
 pub(crate) mod flowlet;
+pub(crate) mod hpcc;
 pub(crate) mod nic;
 pub(crate) mod node;
+pub(crate) mod port;
+pub(crate) mod slingshot;
 pub(crate) mod transfer;

@@ -6,7 +6,7 @@ use crate::classes::Classes;
 use crate::events::pool::List;
 use crate::events::rate::Rate;
 use crate::machine::software::{Detection, Software};
-use crate::machine::spec::{NicSpec, RailKind, RailSpec, Spread, TransmitOrder};
+use crate::machine::spec::{NicSpec, RailKind, RailSpec, Spread, TransmitOrder, telemetry_bytes};
 use crate::machine::{bytes_per_second, picoseconds};
 use crate::nics::flow::Control;
 use crate::nics::transfer::Transfer;
@@ -41,6 +41,11 @@ pub(crate) struct RailNics {
     /// The first of its NICs, and the number of NICs per node.
     pub(crate) first: u32,
     pub(crate) count: u32,
+    /// Number of planes, which is that of the ports of a NIC.
+    pub(crate) planes: u32,
+    /// The network of the first plane, and, if there are several, the first port of the first NIC.
+    pub(crate) first_network: u8,
+    pub(crate) first_port: usize,
     /// Number of nodes of a group, if the rail connects only nodes of one group.
     pub(crate) group: Option<u32>,
     pub(crate) kind: RailKind,
@@ -54,6 +59,7 @@ pub(crate) struct RailNics {
     pub(crate) write: Rate,
     pub(crate) receive_bytes: u32,
     pub(crate) atomic: u64,
+    /// For all ports together.
     pub(crate) transmit_packets: u32,
     pub(crate) order: TransmitOrder,
     pub(crate) spread: Spread,
@@ -64,12 +70,16 @@ pub(crate) struct RailNics {
     pub(crate) classes: Classes,
     /// The first class queue of its first NIC.
     first_queue: usize,
+    /// Bytes of the telemetry in data packets, which `header_bytes` contains, and in answers.
+    pub(crate) telemetry_bytes: u32,
     /// The preparation of a transfer before its first packet: up to this many bytes, a fixed time, and a rate.
     pub(crate) stages: Vec<(u64, u64, Rate)>,
     pub(crate) bank: u64,
     pub(crate) bank_packets: u32,
     /// Whether packets can be lost, so that unanswered operations are repeated.
     pub(crate) lossy: bool,
+    /// Whether packets of an operation take several planes, so that the receiver accepts them out of order.
+    pub(crate) reorders: bool,
     pub(crate) slots: Option<u32>,
     pub(crate) service: Option<u64>,
     pub(crate) timeout: u64,
@@ -79,11 +89,20 @@ pub(crate) struct RailNics {
 }
 
 impl RailNics {
-    pub(crate) fn new(spec: &RailSpec, software: &Software, first: u32, [first_flowlet, first_queue]: [usize; 2]) -> Self {
+    /// `first_network`, `first_port`, `first_flowlet` and `first_queue` are those of the rail.
+    pub(crate) fn new(
+        spec: &RailSpec,
+        software: &Software,
+        first: u32,
+        (first_network, first_port, first_flowlet, first_queue): (u8, usize, usize, usize),
+    ) -> Self {
         let nic = &spec.nic;
         Self {
             first,
             count: spec.count,
+            planes: spec.planes,
+            first_network,
+            first_port,
             group: spec.group,
             kind: spec.kind,
             operation_bytes_max: spec.operation_bytes_max,
@@ -96,18 +115,23 @@ impl RailNics {
             write: bytes_per_second(nic.write_gb_per_s),
             receive_bytes: nic.receive_bytes,
             atomic: picoseconds(nic.atomic_ns),
-            transmit_packets: nic.transmit_packets,
+            transmit_packets: nic.transmit_packets * spec.planes,
             order: nic.order,
             spread: nic.spread,
             flowlet: picoseconds(nic.flowlet_ns),
             first_flowlet,
-            control: spec.congestion.as_ref().map(|congestion| Control::new(congestion, spec.host_link().gb_per_s)),
+            control: spec
+                .congestion
+                .as_ref()
+                .map(|congestion| Control::new(congestion, f64::from(spec.planes_of_operation()) * spec.host_link().gb_per_s)),
             classes: Classes::new(&spec.class),
             first_queue,
+            telemetry_bytes: 0,
             stages: nic.stages.iter().map(|&(bytes, time, rate)| (bytes, picoseconds(time), bytes_per_second(rate))).collect(),
             bank: picoseconds(bank_ns(nic, software)),
             bank_packets: nic.bank_packets,
             lossy: spec.lossy(),
+            reorders: spec.planes_of_operation() > 1,
             slots: spec.receive.slots,
             service: spec.receive.service_ns.map(picoseconds),
             timeout: picoseconds(spec.reliability.timeout_ns),
@@ -117,11 +141,17 @@ impl RailNics {
         }
     }
 
-    /// The queues of the classes of one of its NICs.
+    /// The queues of the classes of one of its NICs, on a rail with classes.
     pub(crate) fn queues(&self, nic: u32) -> std::ops::Range<usize> {
         let count = usize::from(self.classes.count());
         let first = self.first_queue + (nic - self.first) as usize * count;
         first..first + count
+    }
+
+    /// Makes packets carry the telemetry of up to `hops` routers.
+    pub(crate) fn carry_telemetry(&mut self, hops: u32) {
+        self.telemetry_bytes = telemetry_bytes(hops);
+        self.header_bytes += self.telemetry_bytes;
     }
 
     /// Whether it connects these nodes.
@@ -174,6 +204,10 @@ pub(crate) struct Nic {
     pub(crate) rail: u8,
     /// Whether a packet is being read.
     pub(crate) reading: bool,
+    /// The plane for which it has read last, if it has several ports.
+    pub(crate) last_plane: u8,
+    /// Number of packets that were or are being read, and that the link has not taken; 0 if its rail has classes.
+    pub(crate) buffered: u32,
     /// Its number on the rail.
     pub(crate) terminal: u32,
     /// Number of event keys that it has used.
@@ -186,20 +220,20 @@ pub(crate) struct Nic {
     pub(crate) stage_free: u64,
     /// Number of atomics performed.
     pub(crate) atomics: u64,
-    /// What it sends, if its rail has no classes.
-    pub(crate) queue: SendQueue,
+    /// Operations with packets to send, if its rail has no classes and they do not wait for a port.
+    pub(crate) sending: List,
 }
 
-/// What a NIC sends, of one class if its rail has classes.
+/// What a NIC sends of one class.
 #[derive(Clone, Copy)]
-pub(crate) struct SendQueue {
+pub(crate) struct ClassQueue {
     /// Operations with packets to send.
     pub(crate) sending: List,
     /// Number of packets that were or are being read, and that the link has not taken.
     pub(crate) buffered: u32,
 }
 
-impl SendQueue {
+impl ClassQueue {
     pub(crate) const EMPTY: Self = Self { sending: List::EMPTY, buffered: 0 };
 }
 
@@ -211,6 +245,8 @@ impl Nic {
         Self {
             rail,
             reading: false,
+            last_plane: 0,
+            buffered: 0,
             terminal,
             sequence: 0,
             begin_free: 0,
@@ -218,7 +254,7 @@ impl Nic {
             atomic_free: 0,
             stage_free: 0,
             atomics: 0,
-            queue: SendQueue::EMPTY,
+            sending: List::EMPTY,
         }
     }
 

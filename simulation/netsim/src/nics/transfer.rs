@@ -72,9 +72,9 @@ pub(crate) mod role {
     pub(crate) const MISSING: u8 = 4;
     /// The report to the sender that there is no receive slot.
     pub(crate) const NOT_READY: u8 = 5;
-    /// The notification of the sender that a packet was marked.
+    /// The notification of the sender that a packet was marked, or waits for its NIC among too many others.
     pub(crate) const CONGESTED: u8 = 6;
-    /// The answer to a packet, on rails with delay-based congestion control.
+    /// The answer to a packet, on rails whose congestion control needs one.
     pub(crate) const ANSWER: u8 = 7;
 }
 
@@ -119,6 +119,8 @@ const _: () = assert!(size_of::<Transfer>() == 64);
 pub(crate) struct Attempts {
     /// When it is repeated unless a packet arrives before.
     pub(crate) deadline: u64,
+    /// Bit `i`: whether the packet `i + 1` places behind the first missing one has arrived, where packets may arrive out of order.
+    pub(crate) early: u64,
     /// Number of packets of a datagram that needed no slot.
     pub(crate) admitted: u32,
     /// Number of repetitions since a packet arrived, and number of times that its receiver was not ready.
@@ -127,7 +129,19 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    const NONE: Self = Self { deadline: u64::MAX, admitted: 0, retries: 0, not_ready: 0 };
+    /// Records a packet `distance` places behind the first missing one, at most 64.
+    pub(crate) fn arrives_early(&mut self, distance: u32) {
+        self.early |= 1 << (distance - 1);
+    }
+
+    /// The first missing packet has arrived; returns the number of packets directly behind it that had arrived before.
+    pub(crate) fn next_in_order(&mut self) -> u32 {
+        let next = self.early.trailing_ones();
+        self.early = self.early.checked_shr(next + 1).unwrap_or(0);
+        next
+    }
+
+    const NONE: Self = Self { deadline: u64::MAX, early: 0, admitted: 0, retries: 0, not_ready: 0 };
 }
 
 /// The attempts of transfers, by transfer number. Separate from the transfers, as rails without loss and with enough slots need none.
@@ -221,11 +235,11 @@ mod tests {
     fn a_transfer_begins_without_the_attempts_of_an_earlier_one_of_its_number() {
         let mut table = AttemptTable::default();
         table.begin(3);
-        *table.of(3) = Attempts { deadline: 5, admitted: 1, retries: 2, not_ready: 3 };
+        *table.of(3) = Attempts { deadline: 5, early: 4, admitted: 1, retries: 2, not_ready: 3 };
         table.begin(3);
         for number in [0, 3, 9] {
-            let Attempts { deadline, admitted, retries, not_ready } = *table.of(number);
-            assert_eq!((deadline, admitted, retries, not_ready), (u64::MAX, 0, 0, 0), "{number}");
+            let Attempts { deadline, early, admitted, retries, not_ready } = *table.of(number);
+            assert_eq!((deadline, early, admitted, retries, not_ready), (u64::MAX, 0, 0, 0, 0), "{number}");
         }
     }
 }

@@ -4,13 +4,16 @@
 //! group, chosen at random, which spreads traffic that would otherwise concentrate on few links. UGAL (Kim, Dally, Scott, Abts:
 //! *Technology-Driven, Highly-Scalable Dragonfly Topology*, ISCA 2008, section 4.2) takes the minimal route unless its queue times its number of
 //! links exceeds that of Valiant's: UGAL-L uses the queues of the first router, UGAL-G those of all links from the first group to other groups.
+//! Progressive routes (PAR in Jiang, Kim, Dally: *Indirect Adaptive Routing on Large Scale Interconnection Networks*, ISCA 2009) begin as UGAL-L; a
+//! packet on its minimal route is compared once more at the second router of its first group, which has the link to the other group. The change
+//! to Valiant's route is final. Both comparisons are with the same third group.
 //!
-//! No deadlock: the virtual channel of a link is the number of links between groups that the packet has crossed before it. Lanes
-//! are ordered by that number, those within groups before those between them; a packet takes at most one of each kind for each
-//! number.
+//! No deadlock: the virtual channel of a link is the number of links between groups that the packet has crossed before it, and one more after a
+//! change at the second router, which adds a link within the first group. Lanes are ordered by that number, those within groups before those between
+//! them; a packet takes at most one of each kind for each number.
 
 use super::groups::Groups;
-use super::{Hop, Link, Queues, RoutingHeader, bounded, routers_for};
+use super::{Hop, Link, Path, Queues, RoutingHeader, bounded, routers_for};
 use crate::machine::MachineError;
 use crate::machine::spec::RailSpec;
 use crate::machine::topologies::{DragonflyRoutes, DragonflySpec};
@@ -27,7 +30,7 @@ impl DragonflyRoutes {
     /// The queues by which the first router chooses a route; `None` if it does not choose.
     pub(super) fn adapts(self) -> Option<Queues> {
         match self {
-            Self::UgalL => Some(Queues::Local),
+            Self::UgalL | Self::Progressive => Some(Queues::Local),
             Self::UgalG => Some(Queues::Global),
             Self::Minimal | Self::Valiant => None,
         }
@@ -65,6 +68,7 @@ impl Dragonfly {
             _ if self.groups.count == 1 => 1,
             DragonflyRoutes::Minimal => 2,
             _ if self.groups.count == 2 => 2,
+            DragonflyRoutes::Progressive => 4,
             _ => 3,
         }
     }
@@ -73,8 +77,24 @@ impl Dragonfly {
         self.routes.adapts()
     }
 
+    /// A packet on its minimal route leaves its first group from the second router at the latest.
+    pub(crate) fn late_detour(&self, at: u32, header: &RoutingHeader) -> Option<Path> {
+        let is_progressive = self.routes == DragonflyRoutes::Progressive && self.has_detours();
+        let is_minimal = header.stage == 0 && !header.path.detours(false);
+        let leaves = header.to / self.terminals_per_router / self.routers != at / self.routers;
+        (is_progressive && is_minimal && leaves).then_some(Path::LateDetour)
+    }
+
     pub(crate) fn has_detours(&self) -> bool {
         self.routes != DragonflyRoutes::Minimal && self.groups.count > 2
+    }
+
+    pub(crate) fn steps_max(&self) -> u32 {
+        match self.groups.count {
+            1 => 1,
+            _ if self.has_detours() => 5,
+            _ => 3,
+        }
     }
 
     pub(crate) fn is_global(&self, link: u32) -> bool {
@@ -114,7 +134,7 @@ impl Dragonfly {
         let globals = self.groups.globals;
         let first_link = at * (self.routers - 1 + globals);
         let each = vcs / self.vcs_min();
-        let vc = header.stage * each;
+        let vc = (header.stage + u8::from(header.path == Path::LateDetour)) * each;
         let local = |other: u32| Hop::over(first_link + other - u32::from(other > place), vc, each);
         let home = to / self.routers;
         if group == home {

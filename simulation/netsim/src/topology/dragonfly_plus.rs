@@ -3,14 +3,16 @@
 //!
 //! A minimal route goes up from a leaf router to a spine, to the other group, and down. Valiant's route uses a third group, chosen at random: over the
 //! spine at which the packet arrives, if this spine has a link to the last group, else down to a leaf router and up to a spine that has one. UGAL-L
-//! and UGAL-G choose between both as in a dragonfly. The operation's random number selects the spine within a group, the link between two groups,
-//! and the leaf router of the third group.
+//! and UGAL-G choose between both as in a dragonfly. With progressive routes, which begin as UGAL-L, the first spine compares once more, if it has a
+//! link to the third group. The operation's random number selects the spine within a group, the link between two groups, and the leaf router of the
+//! third group.
 //!
 //! No deadlock: a packet changes to the second virtual channel in the third group: at the spine if it goes on from there, else at the leaf router.
-//! Lanes are ordered by virtual channel, and then: up, between groups, down. With the minimal route a packet takes one of each.
+//! Lanes are ordered by virtual channel, and then: up, between groups, down. With the minimal route a packet takes one of each. A detour that begins
+//! at the first spine takes the lanes of one that began at the leaf router.
 
 use super::groups::Groups;
-use super::{Hop, Link, Queues, RoutingHeader, bounded, routers_for};
+use super::{Hop, Link, Path, Queues, RoutingHeader, bounded, routers_for};
 use crate::machine::MachineError;
 use crate::machine::spec::RailSpec;
 use crate::machine::topologies::{DragonflyPlusSpec, DragonflyRoutes};
@@ -60,6 +62,20 @@ impl DragonflyPlus {
         self.routes.adapts()
     }
 
+    /// A packet on its minimal route may change to Valiant's at the first spine, if this spine has a link to the third group.
+    pub(crate) fn late_detour(&self, at: u32, header: &RoutingHeader) -> Option<Path> {
+        let size = self.leaves + self.spines;
+        let (group, detour) = (at / size, header.via % self.groups.count);
+        let spine = (at % size).checked_sub(self.leaves)?;
+        let is_progressive = self.routes == DragonflyRoutes::Progressive && self.makes_detours();
+        let is_minimal = header.stage == 0 && !header.path.detours(false);
+        let ends = [self.router(header.to) / size, detour];
+        if !is_progressive || !is_minimal || ends.contains(&group) {
+            return None;
+        }
+        self.groups.global_of(spine, group, detour, header.salt).map(|_| Path::Detour)
+    }
+
     /// Whether several routes lead to the same router: over other spines, or through other groups.
     pub(crate) fn has_detours(&self) -> bool {
         true
@@ -68,6 +84,14 @@ impl DragonflyPlus {
     /// Whether packets may go through third groups.
     fn makes_detours(&self) -> bool {
         self.routes != DragonflyRoutes::Minimal && self.groups.count > 2
+    }
+
+    pub(crate) fn steps_max(&self) -> u32 {
+        match self.groups.count {
+            1 => 2,
+            _ if self.makes_detours() => 6,
+            _ => 3,
+        }
     }
 
     pub(crate) fn is_global(&self, link: u32) -> bool {

@@ -92,6 +92,10 @@ impl FatTree {
         Ok(Self { levels, terminals, routes: spec.routes })
     }
 
+    pub(crate) fn steps_max(&self) -> u32 {
+        2 * (self.levels.len() as u32 - 1)
+    }
+
     pub(crate) fn router(&self, terminal: u32) -> u32 {
         terminal / self.levels[0].reach
     }

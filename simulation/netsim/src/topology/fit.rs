@@ -37,7 +37,8 @@ impl Machine {
     /// The description does not permit `nodes` nodes.
     pub(crate) fn parts(&self, nodes: u32) -> Result<(u64, u64), MachineError> {
         self.rails.iter().try_fold((0, 0), |(channels, lanes), rail| {
-            let more = 2 * u64::from(nodes * rail.count) + Topology::new(rail, nodes)?.link_count();
+            let of_plane = 2 * u64::from(nodes * rail.count) + Topology::new(rail, nodes)?.link_count();
+            let more = u64::from(rail.planes) * of_plane;
             Ok((channels + more, lanes + more * u64::from(rail.router.vcs) * rail.class.len().max(1) as u64))
         })
     }

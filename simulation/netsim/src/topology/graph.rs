@@ -36,6 +36,8 @@ pub(crate) struct Graph {
     /// The place of each router in the order.
     order: Vec<u32>,
     layers: u8,
+    /// Number of links between routers of the longest route.
+    steps_max: u32,
 }
 
 impl Graph {
@@ -62,7 +64,8 @@ impl Graph {
         let routers = largest as usize + 1;
         let links: Vec<Link> = spec.links.iter().flat_map(|&(a, b)| [Link { from: a, to: b }, Link { from: b, to: a }]).collect();
         let attach = routers_per_node.iter().flat_map(|&router| vec![router; rail.count as usize]).collect();
-        let mut graph = Self { links, attach, next: vec![NOWHERE; routers * routers], order: vec![0; routers], layers: 1 };
+        let mut graph =
+            Self { links, attach, next: vec![NOWHERE; routers * routers], order: vec![0; routers], layers: 1, steps_max: 0 };
         graph.find_routes(routers);
         graph.check(routers)?;
         Ok(graph)
@@ -109,7 +112,7 @@ impl Graph {
         used.dedup();
         for &from in &used {
             for &to in &used {
-                let (mut at, mut stage, mut steps) = (from, 0, 0);
+                let (mut at, mut stage, mut steps) = (from, 0, 0_u32);
                 while at != to {
                     let link = self.next[at as usize * routers + to as usize];
                     if link == NOWHERE {
@@ -120,9 +123,10 @@ impl Graph {
                     stage = self.turned(stage, self.links[link as usize]);
                     at = self.links[link as usize].to;
                     steps += 1;
-                    debug_assert!(steps < routers);
+                    debug_assert!((steps as usize) < routers);
                 }
                 self.layers = self.layers.max((stage >> 1) + 1);
+                self.steps_max = self.steps_max.max(steps);
             }
         }
         Ok(())
@@ -137,6 +141,10 @@ impl Graph {
 
     pub(crate) fn vcs_min(&self) -> u8 {
         self.layers
+    }
+
+    pub(crate) fn steps_max(&self) -> u32 {
+        self.steps_max
     }
 
     pub(crate) fn router(&self, terminal: u32) -> u32 {

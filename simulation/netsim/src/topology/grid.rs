@@ -107,6 +107,10 @@ impl Grid {
         1 + u8::from(datelines)
     }
 
+    pub(crate) fn steps_max(&self) -> u32 {
+        self.dimensions.iter().map(|&Dimension { length, ring, .. }| if ring { length / 2 } else { length - 1 }).sum()
+    }
+
     pub(crate) fn router(&self, terminal: u32) -> u32 {
         terminal / self.terminals_per_router
     }

@@ -89,6 +89,11 @@ impl Hyperx {
         self.routes != DirectRoutes::Minimal && self.routers > 2
     }
 
+    pub(crate) fn steps_max(&self) -> u32 {
+        let direct = self.dimensions.iter().filter(|dimension| dimension.length > 1).count() as u32;
+        if self.has_detours() { 2 * direct } else { direct }
+    }
+
     pub(crate) fn router(&self, terminal: u32) -> u32 {
         terminal / self.terminals_per_router
     }

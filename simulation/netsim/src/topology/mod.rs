@@ -21,7 +21,7 @@ mod slim_fly;
 mod tests;
 
 use crate::machine::MachineError;
-use crate::machine::spec::RailSpec;
+use crate::machine::spec::{HOPS_MAX, RailSpec};
 use crate::machine::topologies::{HyperxSpec, MeshSpec, TopologySpec, TorusSpec};
 
 use dragonfly::Dragonfly;
@@ -62,13 +62,15 @@ pub(crate) enum Path {
     /// A detour: in a dragonfly and a dragonfly+ through the group that `via` names, in a HyperX and a slim fly through the router that `via` names, in a fat tree over
     /// the up links that `salt` selects.
     Detour,
+    /// In a dragonfly, a detour that began at the second router.
+    LateDetour,
 }
 
 impl Path {
     /// Whether the packet makes a detour; if the route is not chosen yet, whether it makes one `by_default`.
     fn detours(self, by_default: bool) -> bool {
         match self {
-            Self::Detour => true,
+            Self::Detour | Self::LateDetour => true,
             Self::Usual => false,
             Self::Open => by_default,
         }
@@ -153,7 +155,23 @@ impl Topology {
                 "rail.router.vcs = {vcs}: this topology needs at least {least} to be free of deadlock: set rail.router.vcs={least}"
             )));
         }
+        if rail.has_telemetry() {
+            topology.check_telemetry(rail)?;
+        }
         Ok(topology)
+    }
+
+    /// Checks that packets of a pair of NICs keep to one route for some time, and that each of its routers can write into them.
+    fn check_telemetry(&self, rail: &RailSpec) -> Result<(), MachineError> {
+        let hops = self.steps_max() + 1;
+        let problem = match hops > HOPS_MAX {
+            true => format!("a route passes through up to {hops} routers, the telemetry has room for {HOPS_MAX}"),
+            false if Self::chooses_by_queues(&rail.topology) => {
+                "compares packets of one route, so that topology.routes must not depend on queues".into()
+            }
+            false => return Ok(()),
+        };
+        Err(MachineError::new(format!("rail.congestion.control = \"hpcc\": {problem}")))
     }
 
     /// Returns a key of the topology and a value with which it would be large enough for `nodes` nodes; `None` if no single value is enough.
@@ -188,6 +206,20 @@ impl Topology {
         }
     }
 
+    /// Returns a number of links between routers that no route exceeds.
+    pub(crate) fn steps_max(&self) -> u32 {
+        match self {
+            Self::Star => 0,
+            Self::FatTree(tree) => tree.steps_max(),
+            Self::Grid(grid) => grid.steps_max(),
+            Self::Dragonfly(dragonfly) => dragonfly.steps_max(),
+            Self::DragonflyPlus(plus) => plus.steps_max(),
+            Self::Hyperx(hyperx) => hyperx.steps_max(),
+            Self::SlimFly(slim_fly) => slim_fly.steps_max(),
+            Self::Graph(graph) => graph.steps_max(),
+        }
+    }
+
     /// Whether each packet claims buffer space for the largest packet, which bubbles need.
     pub(crate) fn claims_whole_buffers(&self) -> bool {
         matches!(self, Self::Grid(grid) if grid.has_bubbles())
@@ -205,6 +237,13 @@ impl Topology {
             Self::SlimFly(slim_fly) => slim_fly.router(terminal),
             Self::Graph(graph) => graph.router(terminal),
         }
+    }
+
+    /// The number of routers, of those with links or with one of `terminals` terminals.
+    pub(crate) fn routers(&self, terminals: u32) -> u32 {
+        let of_terminals = (0..terminals).map(|terminal| self.router(terminal));
+        let linked = self.links().into_iter().flat_map(|link| [link.from, link.to]);
+        linked.chain(of_terminals).max().map_or(0, |last| last + 1)
     }
 
     /// All links, in the order of their numbers.
@@ -242,6 +281,15 @@ impl Topology {
             Self::DragonflyPlus(plus) => plus.adapts(),
             Self::Hyperx(hyperx) => hyperx.adapts(),
             Self::SlimFly(slim_fly) => slim_fly.adapts(),
+            _ => None,
+        }
+    }
+
+    /// Returns the detour to which a packet on its usual route may change at a router behind its first one; `None` if it may not.
+    pub(crate) fn late_detour(&self, at: u32, header: &RoutingHeader) -> Option<Path> {
+        match self {
+            Self::Dragonfly(dragonfly) => dragonfly.late_detour(at, header),
+            Self::DragonflyPlus(plus) => plus.late_detour(at, header),
             _ => None,
         }
     }

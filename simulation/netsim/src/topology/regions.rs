@@ -26,9 +26,7 @@ impl Topology {
     /// the routers between them.
     pub(crate) fn regions(&self, terminals: u32, weights: &[u32]) -> Vec<u8> {
         let links = self.links();
-        let of_terminals = (0..terminals).map(|terminal| self.router(terminal));
-        let routers =
-            links.iter().flat_map(|link| [link.from, link.to]).chain(of_terminals).max().map_or(0, |most| most as usize + 1);
+        let routers = self.routers(terminals) as usize;
         let mut regions = vec![NONE; routers];
         for terminal in 0..terminals {
             let region = &mut regions[self.router(terminal) as usize];
@@ -132,6 +130,7 @@ mod tests {
             (r#"type = "slim-fly", q = 3"#, false),
             (PLUS, false),
             (&format!(r#"{PLUS}, routes = "ugal-g""#), true),
+            (&format!(r#"{PLUS}, routes = "progressive""#), true),
             (r#"type = "slim-fly", q = 3, routes = "ugal-l""#, true),
         ] {
             let machine = rail(4, text).unwrap();

@@ -115,6 +115,10 @@ impl SlimFly {
         self.routes != DirectRoutes::Minimal
     }
 
+    pub(crate) fn steps_max(&self) -> u32 {
+        if self.has_detours() { 2 * u32::from(DIAMETER) } else { DIAMETER.into() }
+    }
+
     pub(crate) fn router(&self, terminal: u32) -> u32 {
         terminal / self.terminals_per_router
     }

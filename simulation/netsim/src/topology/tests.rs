@@ -33,13 +33,20 @@ fn walk(topology: &Topology, terminals: u32, vcs: u8) -> (BTreeMap<Lane, BTreeSe
     let links = topology.links();
     assert_eq!(topology.link_count(), links.len() as u64);
     let (mut waits, mut longest) = (BTreeMap::<Lane, BTreeSet<Lane>>::new(), 0);
+    // With the second half of the numbers, packets change to late detours.
+    let numbers = if matches!(topology, Topology::Dragonfly(_) | Topology::DragonflyPlus(_)) { 32_u32 } else { 16 };
     for from in 0..terminals {
         for to in 0..terminals {
-            for random in 0..16u32 {
+            for number in 0..numbers {
+                let (random, changes) = (number % 16, number >= 16);
                 let mut header = RoutingHeader::new(to, random.wrapping_mul(0x9e37_79b9), random);
-                header.path = [Path::Open, Path::Detour][usize::from(topology.has_detours() && random % 2 == 1)];
+                header.path = [Path::Open, Path::Detour][usize::from(!changes && topology.has_detours() && random % 2 == 1)];
                 let (mut at, mut held, mut steps) = (topology.router(from), Vec::<Lane>::new(), 0);
-                while let Hop { link: Some(link), vc, vcs: count, .. } = topology.route(at, &mut header, vcs) {
+                loop {
+                    if let Some(path) = topology.late_detour(at, &header).filter(|_| changes && steps > 0) {
+                        header.path = path;
+                    }
+                    let Hop { link: Some(link), vc, vcs: count, .. } = topology.route(at, &mut header, vcs) else { break };
                     assert!(count > 0 && vc + count <= vcs, "lanes {vc}+{count} of {vcs}");
                     assert_eq!(links[link as usize].from, at);
                     assert_ne!(links[link as usize].to, at, "a link that is not there");
@@ -76,6 +83,7 @@ fn sound(nodes: u32, vcs: u8, text: &str) -> usize {
     let topology = topology(nodes, vcs, text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let (waits, longest) = walk(&topology, nodes, vcs);
     assert!(!has_cycle(&waits), "{text} with {nodes} nodes can deadlock");
+    assert!(longest <= topology.steps_max() as usize, "{text} with {nodes} nodes: a route of {longest} links");
     longest
 }
 
@@ -140,6 +148,30 @@ fn dragonflies() {
     assert_eq!(sound(8, 1, shape), 1);
     let error = topology(73, 2, shape).unwrap_err().to_string();
     assert_eq!(error, "rail.topology.groups = 10: 73 nodes need at least 10, the links between groups allow 9");
+}
+
+/// A late detour adds a link within the first group, which needs its own virtual channel: with that of the link before, these links could wait for
+/// each other.
+#[test]
+fn late_detours_need_a_virtual_channel_more() {
+    let shape = "type = \"dragonfly\", nodes_per_router = 2, routers_per_group = 4, global_links_per_router = 2, routes = \"progressive\"";
+    assert_eq!(sound(72, 4, shape), 6);
+    assert_eq!(sound(70, 9, shape), 6);
+    assert_eq!(sound(8, 1, shape), 1);
+    assert_eq!(sound(16, 2, &format!("{shape}, groups = 2")), 3, "there is no third group");
+    let error = topology(72, 3, shape).unwrap_err().to_string();
+    assert_eq!(error, "rail.router.vcs = 3: this topology needs at least 4 to be free of deadlock: set rail.router.vcs=4");
+    let topology = topology(72, 4, shape).unwrap();
+    let (links, mut joined) = (topology.links(), BTreeMap::<Lane, BTreeSet<Lane>>::new());
+    for (&(link, _), asked) in &walk(&topology, 72, 4).0 {
+        let is_local = |link: u32| links[link as usize].from / 4 == links[link as usize].to / 4;
+        let next = asked.iter().map(|&(next, _)| next).filter(|&next| is_local(link) && is_local(next));
+        joined.entry((link, 0)).or_default().extend(next.map(|next| (next, 0)));
+    }
+    assert!(has_cycle(&joined));
+    let plus = r#"type = "dragonfly-plus", nodes_per_router = 2, leaves_per_group = 3, spines_per_group = 3, global_links_per_spine = 2, routes = "progressive""#;
+    assert_eq!(sound(42, 2, plus), 6);
+    assert_eq!(sound(40, 5, plus), 6);
 }
 
 #[test]
@@ -287,6 +319,34 @@ fn valiants_routes_over_one_virtual_channel_can_deadlock() {
         .iter()
         .for_each(|(&(link, _), asked)| joined.entry((link, 0)).or_default().extend(asked.iter().map(|lane| (lane.0, 0))));
     assert!(has_cycle(&joined));
+}
+
+/// The bound is the length of the longest route of a full network.
+#[test]
+fn the_bound_of_routes_is_tight() {
+    let tight = |nodes, vcs, text: &str| {
+        let steps = topology(nodes, vcs, text).unwrap().steps_max();
+        assert_eq!(sound(nodes, vcs, text), steps as usize, "{text}");
+    };
+    tight(9, 1, r#"type = "star""#);
+    tight(64, 1, r#"type = "fat-tree", down = [4, 4, 4], up = [4, 4]"#);
+    tight(60, 4, r#"type = "torus", dimensions = [5, 4, 3]"#);
+    tight(20, 1, r#"type = "mesh", dimensions = [5, 4]"#);
+    let dragonfly = r#"type = "dragonfly", nodes_per_router = 2, routers_per_group = 4, global_links_per_router = 2"#;
+    tight(8, 1, dragonfly);
+    tight(72, 2, dragonfly);
+    tight(72, 3, &format!("{dragonfly}, routes = \"valiant\""));
+    let plus = r#"type = "dragonfly-plus", nodes_per_router = 2, leaves_per_group = 3, spines_per_group = 2, global_links_per_spine = 2"#;
+    tight(6, 1, plus);
+    tight(30, 1, plus);
+    tight(30, 2, &format!("{plus}, routes = \"valiant\""));
+    for (vcs, routes) in [(1, "minimal"), (2, "valiant")] {
+        tight(18, vcs, &format!("type = \"hyperx\", dimensions = [3, 2, 3], routes = \"{routes}\""));
+    }
+    for (vcs, routes) in [(2, "minimal"), (4, "valiant")] {
+        tight(18, vcs, &format!("type = \"slim-fly\", q = 3, routes = \"{routes}\""));
+    }
+    tight(7, 1, r#"type = "graph", links = [[0, 1], [0, 2], [1, 3], [1, 4], [2, 5], [2, 6]]"#);
 }
 
 #[test]

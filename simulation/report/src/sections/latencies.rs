@@ -45,6 +45,9 @@ pub struct OperationReport {
     pub failed: u64,
     /// Number of operations that had not completed at the end.
     pub unfinished: u64,
+    /// Number of operations without times, in none of the distributions: only a job on a real machine has them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub untimed: u64,
     /// Bytes of all operations posted.
     pub bytes: u64,
     /// Times from post to effect, of operations that took effect.
@@ -53,11 +56,16 @@ pub struct OperationReport {
     pub to_completion: Distribution,
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// The operations of one kind, while they are being recorded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     operations: u64,
     failed: u64,
+    untimed: u64,
     bytes: u64,
     to_effect: Counts,
     to_completion: Counts,
@@ -66,6 +74,12 @@ pub(crate) struct Tally {
 impl Tally {
     pub(crate) fn post(&mut self, bytes: u64) {
         self.operations += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    pub(crate) fn add_untimed(&mut self, operations: u64, bytes: u64) {
+        self.operations += operations;
+        self.untimed += operations;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
@@ -83,9 +97,18 @@ impl Tally {
 
     /// `None` if there were no operations.
     pub(crate) fn report(&self, kind: OperationKind) -> Option<OperationReport> {
-        let Self { operations, failed, bytes, .. } = *self;
+        let Self { operations, failed, untimed, bytes, .. } = *self;
         let (to_effect, to_completion) = (self.to_effect.distribution(), self.to_completion.distribution());
-        let unfinished = operations - failed - to_completion.count;
-        (operations > 0).then_some(OperationReport { kind, operations, failed, unfinished, bytes, to_effect, to_completion })
+        let unfinished = operations - untimed - failed - to_completion.count;
+        (operations > 0).then_some(OperationReport {
+            kind,
+            operations,
+            failed,
+            unfinished,
+            untimed,
+            bytes,
+            to_effect,
+            to_completion,
+        })
     }
 }

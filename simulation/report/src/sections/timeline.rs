@@ -123,6 +123,15 @@ impl Timeline {
         Some(self.messages.len() - 1)
     }
 
+    /// Counts spans and messages without times, of a rank whose other records end at `from`.
+    pub(crate) fn leave_out(&mut self, spans: u64, messages: u64, from: Instant) {
+        self.spans_left_out += spans;
+        self.messages_left_out += messages;
+        if spans > 0 || messages > 0 {
+            self.leave_out_from(from.as_picoseconds());
+        }
+    }
+
     /// Sorts the spans.
     pub(crate) fn finish(&mut self, ranks: u32) {
         self.ranks = self.ranks.min(ranks);

@@ -77,6 +77,7 @@ fn facts(ranks: u32, end: Instant, chance: &mut Rng) -> Facts {
         packet_hops: 1_034_501,
         links: links.collect(),
         fault: Some("rank 0 waits for an operation that nothing can complete any more".into()),
+        recording: None,
     }
 }
 

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::Machine;
 
+use crate::costs::noise::{CoreTime, Noise};
+
 /// The time for which a computing rank keeps a core while others wait for it: the base slice of Linux's scheduler (EEVDF).
 const SLICE: Duration = Duration::from_microseconds(3_000);
 
@@ -109,18 +111,26 @@ impl Cores {
     }
 
     /// Begins a slice of a computing rank; returns when the slice or the computation ends.
-    pub(crate) fn begin_slice(&mut self, rank: u32, now: Instant) -> Instant {
+    pub(crate) fn begin_slice(&mut self, rank: u32, now: Instant, noise: Option<&Noise>) -> Instant {
+        let core = self.core_time(rank, noise);
         let turn = &mut self.ranks[rank as usize];
         turn.since = now;
-        now + turn.rest.min(SLICE)
+        core.finish(now, turn.rest).min(now + SLICE)
     }
 
     /// Ends a slice of a rank; returns the remaining time of its computation.
-    pub(crate) fn end_slice(&mut self, rank: u32, now: Instant) -> Duration {
+    pub(crate) fn end_slice(&mut self, rank: u32, now: Instant, noise: Option<&Noise>) -> Duration {
+        let core = self.core_time(rank, noise);
         let turn = &mut self.ranks[rank as usize];
-        let left = turn.rest.as_picoseconds().saturating_sub(now.since(turn.since).as_picoseconds());
-        turn.rest = Duration::from_picoseconds(left);
+        turn.rest = turn.rest - core.work(turn.since, now);
         turn.rest
+    }
+
+    /// Returns the core that a rank has, with its interruptions; one without interruptions if it has none.
+    pub(crate) fn core_time<'n>(&self, rank: u32, noise: Option<&'n Noise>) -> CoreTime<'n> {
+        let Some(number) = self.ranks[rank as usize].core else { return CoreTime::QUIET };
+        let node = u64::from(rank / self.per_node);
+        CoreTime::new(noise, node << 32 | number as u64)
     }
 
     /// Whether another rank of the node waits for a core.
@@ -171,9 +181,9 @@ mod tests {
     fn computing_goes_on_after_a_slice() {
         let (mut cores, rank) = (cores(2, 2, 1), Rank::new(0));
         cores.begin(rank, Duration::from_microseconds(4_000));
-        assert_eq!(cores.begin_slice(0, Instant::ZERO), Instant::ZERO + SLICE);
-        assert_eq!(cores.end_slice(0, Instant::ZERO + SLICE), Duration::from_microseconds(1_000));
+        assert_eq!(cores.begin_slice(0, Instant::ZERO, None), Instant::ZERO + SLICE);
+        assert_eq!(cores.end_slice(0, Instant::ZERO + SLICE, None), Duration::from_microseconds(1_000));
         let later = Instant::ZERO + Duration::from_microseconds(9_000);
-        assert_eq!(cores.begin_slice(0, later), later + Duration::from_microseconds(1_000));
+        assert_eq!(cores.begin_slice(0, later, None), later + Duration::from_microseconds(1_000));
     }
 }

@@ -7,6 +7,8 @@
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::{Atomics, Descriptors, Machine, Serving, Software, Submission, Threads};
 
+use crate::costs::noise::CoreTime;
+
 /// Bytes of the put that requests an atomic from a progress thread, and of the reply.
 pub(crate) const REQUEST_BYTES: u64 = 32;
 pub(crate) const REPLY_BYTES: u64 = 8;
@@ -23,10 +25,12 @@ pub(crate) struct ProgressThreads {
 /// The times of the submission of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Submitted {
-    /// How long the call keeps the core of the initiator busy.
+    /// How long the call keeps the core of the initiator busy, without interruptions.
     pub(crate) busy: Duration,
     /// When the operation reaches the NIC.
     pub(crate) at: Instant,
+    /// Whether the core of the initiator instructs the NIC, not its progress thread.
+    pub(crate) by_rank: bool,
 }
 
 fn duration(nanoseconds: f64) -> Duration {
@@ -42,18 +46,20 @@ impl ProgressThreads {
 
     /// Submits an atomic of `rank` on its own memory; `None` if that takes the library no time. `at` of the result is the time of its effect: the
     /// NIC performs it without the network, or the thread that would post it performs it instead.
-    pub(crate) fn submit_own(&mut self, now: Instant, rank: Rank, idle: bool) -> Option<Submitted> {
+    pub(crate) fn submit_own(&mut self, now: Instant, rank: Rank, core: CoreTime<'_>, idle: bool) -> Option<Submitted> {
         if self.software.submission == Submission::Free || !self.perform_atomics() {
-            let submitted = self.submit(now, rank, idle)?;
+            let submitted = self.submit(now, rank, core, idle)?;
             return Some(Submitted { at: submitted.at + self.own_atomic, ..submitted });
         }
         let busy = self.work_of_rank(self.software.own_call_ns + self.lock_ns());
-        let at = match self.software.submission {
-            Submission::ProgressThread => self.work(rank, false, now + busy, duration(self.software.queue_ns)),
-            Submission::Bypass if !idle => self.work(rank, false, now + busy, duration(self.software.queue_ns)),
-            _ => now + busy,
+        let called = core.finish(now, busy);
+        let by_rank = match self.software.submission {
+            Submission::ProgressThread => false,
+            Submission::Bypass => idle,
+            Submission::Free | Submission::Direct => true,
         };
-        Some(Submitted { busy, at })
+        let at = if by_rank { called } else { self.work(rank, false, called, duration(self.software.queue_ns)) };
+        Some(Submitted { busy, at, by_rank })
     }
 
     /// Returns the time of some work of a rank, including the slowdown by a detection thread on the same core.
@@ -68,8 +74,8 @@ impl ProgressThreads {
         }
     }
 
-    /// Submits an operation of `rank`; `idle` if the rank has no other in flight. `None` if that takes no time.
-    pub(crate) fn submit(&mut self, now: Instant, rank: Rank, idle: bool) -> Option<Submitted> {
+    /// Submits an operation of `rank`, which runs on `core`; `idle` if the rank has no other in flight. `None` if that takes no time.
+    pub(crate) fn submit(&mut self, now: Instant, rank: Rank, core: CoreTime<'_>, idle: bool) -> Option<Submitted> {
         let Software { submission, descriptors, .. } = self.software;
         let descriptor_ns = match descriptors {
             Descriptors::Prepared => 0.0,
@@ -80,12 +86,13 @@ impl ProgressThreads {
             Submission::Free => None,
             Submission::ProgressThread | Submission::Bypass if submission == Submission::ProgressThread || !idle => {
                 let busy = self.work_of_rank(busy_ns);
-                let at = self.work(rank, false, now + busy, duration(self.software.queue_ns + descriptor_ns));
-                Some(Submitted { busy, at })
+                let called = core.finish(now, busy);
+                let at = self.work(rank, false, called, duration(self.software.queue_ns + descriptor_ns));
+                Some(Submitted { busy, at, by_rank: false })
             }
             Submission::Direct | Submission::ProgressThread | Submission::Bypass => {
                 let busy = self.work_of_rank(busy_ns + descriptor_ns);
-                Some(Submitted { busy, at: now + busy })
+                Some(Submitted { busy, at: core.finish(now, busy), by_rank: true })
             }
         }
     }
@@ -131,6 +138,9 @@ mod tests {
         Instant::ZERO + Duration::from_nanoseconds(nanoseconds)
     }
 
+    /// A core without interruptions.
+    const ALONE: CoreTime<'_> = CoreTime::QUIET;
+
     const COSTS: Software = Software {
         submission: Submission::ProgressThread,
         threads: Threads::Many,
@@ -152,7 +162,7 @@ mod tests {
     #[test]
     fn each_step_takes_its_time() {
         let submitted = |software: Software, idle| {
-            let submitted = progress_threads(software).submit(at(0), Rank::new(1), idle);
+            let submitted = progress_threads(software).submit(at(0), Rank::new(1), ALONE, idle);
             submitted
                 .map(|submitted| [submitted.busy, submitted.at.since(Instant::ZERO)].map(|time| time.as_picoseconds() / 1000))
         };
@@ -170,7 +180,7 @@ mod tests {
     #[test]
     fn atomics_on_own_memory_take_the_time_of_what_performs_them() {
         let submitted = |software: Software, idle| {
-            let submitted = progress_threads(software).submit_own(at(0), Rank::new(1), idle);
+            let submitted = progress_threads(software).submit_own(at(0), Rank::new(1), ALONE, idle);
             submitted
                 .map(|submitted| [submitted.busy, submitted.at.since(Instant::ZERO)].map(|time| time.as_picoseconds() / 1000))
         };
@@ -186,7 +196,9 @@ mod tests {
     fn a_detection_thread_on_the_core_of_a_rank_halves_that() {
         let busy = |spare_cores| {
             let software = Software { detection: Detection::Thread, spare_cores, ..COSTS };
-            progress_threads(software).submit(at(0), Rank::new(1), true).map(|submitted| submitted.busy.as_picoseconds() / 1000)
+            progress_threads(software)
+                .submit(at(0), Rank::new(1), ALONE, true)
+                .map(|submitted| submitted.busy.as_picoseconds() / 1000)
         };
         assert_eq!([busy(0), busy(1)], [Some(22), Some(11)]);
     }
@@ -195,11 +207,11 @@ mod tests {
     fn a_progress_thread_does_one_thing_after_another() {
         let mut together = progress_threads(COSTS);
         assert_eq!(together.serve(at(0), Rank::new(0)), at(100_000));
-        assert_eq!(together.submit(at(0), Rank::new(0), true).map(|submitted| submitted.at), Some(at(110_100)));
+        assert_eq!(together.submit(at(0), Rank::new(0), ALONE, true).map(|submitted| submitted.at), Some(at(110_100)));
         assert_eq!(together.notify(at(0), Rank::new(1)), Some(at(1000)), "another rank's progress thread has nothing to do");
         let mut apart = progress_threads(Software { serving: Serving::Apart, ..COSTS });
         assert_eq!(apart.serve(at(0), Rank::new(0)), at(100_000));
         assert_eq!(apart.serve(at(0), Rank::new(0)), at(200_000));
-        assert_eq!(apart.submit(at(0), Rank::new(0), true).map(|submitted| submitted.at), Some(at(10_111)));
+        assert_eq!(apart.submit(at(0), Rank::new(0), ALONE, true).map(|submitted| submitted.at), Some(at(10_111)));
     }
 }

@@ -81,10 +81,10 @@ impl SimulatedJob {
         let (now, mut changes) = (self.network.now(), StationChanges::default());
         let begun = stations.begin_send(now, rank, load, &costs.times, &mut changes);
         if let Some((Step::Send(number), time)) = begun {
+            let (latency, overlap) = (costs.latency, costs.overlap);
             // The message may depart before its sender has finished the step.
-            let after = (time + costs.latency).max(costs.overlap);
-            let after = Duration::from_picoseconds(after.as_picoseconds() - costs.overlap.as_picoseconds());
-            let requests = stations.leave(now, number, self.per_node, after);
+            let after = self.step_time(rank, time) + latency - overlap;
+            let requests = self.stations.as_mut()?.leave(now, number, self.per_node, after);
             self.perform(requests);
         }
         self.note_failed_peers(changes);
@@ -190,6 +190,7 @@ impl SimulatedJob {
         }
         let begun = self.begin_receive(rank).or_else(|| self.begin_send(rank, Load::Any { patient: false }));
         let Some((step, time)) = begun else { return self.set_timer(rank) };
+        let time = self.step_time(rank, time);
         if let Some(stations) = &mut self.stations {
             stations.driver(rank).step = Some((step, now + time));
         }

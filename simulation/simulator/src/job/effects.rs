@@ -12,31 +12,31 @@ use crate::operations::owned::OwnedOperation;
 use crate::operations::pending::{CompletionStage, OperationStage, PendingOperation};
 
 impl SimulatedJob {
-    /// Returns an operation of `me` as the network simulates it.
-    pub(super) fn on_network(&self, me: u32, operation: &OwnedOperation) -> NetworkOperation {
-        let node = |address| self.memory.addresses().rank(address).number().min(self.size() - 1) / self.per_node;
+    /// Returns an operation of `me` as the network simulates it, between ranks.
+    pub(super) fn between_ranks(&self, me: u32, operation: &OwnedOperation) -> NetworkOperation {
+        let rank = |address| self.memory.addresses().rank(address).number().min(self.size() - 1);
         // A copy longer than a segment fails when it arrives.
         let most = self.memory.addresses().segment_bytes();
-        let by = me / self.per_node;
+        let by = me;
         match operation {
             OwnedOperation::Short { .. }
             | OwnedOperation::Long { .. }
             | OwnedOperation::Put { .. }
             | OwnedOperation::SizedPut { .. } => {
-                NetworkOperation::Put { from: by, to: node(operation.address()), bytes: operation.kind().1 }
+                NetworkOperation::Put { from: by, to: rank(operation.address()), bytes: operation.kind().1 }
             }
             OwnedOperation::Get(_) | OwnedOperation::SizedGet { .. } => {
-                NetworkOperation::Get { by, at: node(operation.address()), bytes: operation.kind().1 }
+                NetworkOperation::Get { by, at: rank(operation.address()), bytes: operation.kind().1 }
             }
             OwnedOperation::Copy(copy) => {
-                NetworkOperation::Copy { by, from: node(copy.from), to: node(copy.to), bytes: copy.bytes.min(most) }
+                NetworkOperation::Copy { by, from: rank(copy.from), to: rank(copy.to), bytes: copy.bytes.min(most) }
             }
             OwnedOperation::Atomic { at, .. } if self.is_by_progress_thread(operation) => {
-                NetworkOperation::Put { from: by, to: node(*at), bytes: REQUEST_BYTES }
+                NetworkOperation::Put { from: by, to: rank(*at), bytes: REQUEST_BYTES }
             }
-            OwnedOperation::Atomic { at, .. } => NetworkOperation::Atomic { by, at: node(*at) },
+            OwnedOperation::Atomic { at, .. } => NetworkOperation::Atomic { by, at: rank(*at) },
             OwnedOperation::SizedCopy { from, to, bytes } => {
-                NetworkOperation::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) }
+                NetworkOperation::Copy { by, from: rank(*from), to: rank(*to), bytes: (*bytes).min(most) }
             }
         }
     }

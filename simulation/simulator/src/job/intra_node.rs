@@ -1,3 +1,5 @@
+//! Where operations between ranks go: to the domain of the ranks, to the node, or to the network.
+//!
 //! Operations between ranks that share the memory of their node, if the machine has such memory: the core of the initiator performs them, one
 //! after another.
 //!
@@ -6,12 +8,51 @@
 //! operation is ordered behind the put.
 
 use pelago_base::{Duration, Rank};
+use pelago_netsim::NetworkOperation;
 use pelago_platform::{Completion, Operation};
 
 use super::SimulatedJob;
 use crate::operations::pending::{CompletionStage, OperationStage, PendingOperation};
 
 impl SimulatedJob {
+    /// Posts an operation between ranks, `late` after its overhead: by their domain if they are all of one, else between their nodes.
+    #[inline]
+    pub(super) fn post_between(
+        &mut self,
+        rail: Option<u8>,
+        entity: u32,
+        operation: NetworkOperation,
+        token: u64,
+        late: Duration,
+    ) {
+        if self.is_in_domain(&operation) {
+            return self.network.post_in_domain(entity, operation, token, late);
+        }
+        let per_node = self.per_node;
+        self.network.post_late(rail, entity, operation.map(|rank| rank / per_node), token, late);
+    }
+
+    /// Returns the time from posting an operation between ranks until the NIC or the domain gets it.
+    pub(super) fn overhead(&self, rail: Option<u8>, entity: u32, operation: NetworkOperation) -> Duration {
+        if self.is_in_domain(&operation) {
+            return self.network.domain_overhead();
+        }
+        self.network.overhead(rail, entity, operation.map(|rank| rank / self.per_node))
+    }
+
+    /// Returns how long an operation between ranks keeps the core of its initiator busy.
+    pub(super) fn busy(&self, operation: NetworkOperation) -> Duration {
+        match self.shared_memory.visible {
+            None => Duration::ZERO,
+            Some(_) => self.network.busy(operation.map(|rank| rank / self.per_node)),
+        }
+    }
+
+    #[inline]
+    fn is_in_domain(&self, operation: &NetworkOperation) -> bool {
+        self.domains.is_some_and(|domains| domains.performs(operation))
+    }
+
     /// Returns how long the system takes to provide the pages that an intra-node put of `rank` is the first to use.
     pub(crate) fn first_use_time(&self, rank: Rank, operation: &Operation<'_>) -> Duration {
         let (to, bytes) = match *operation {

@@ -11,12 +11,14 @@
 //! | `two_sided` | two-sided messages |
 //! | `stations` | operations by the library's own protocol |
 //! | `driving` | the same, on machines where datagrams take core time |
+//! | `noise` | interruptions of cores |
 //!
 //! The parts extend [`SimulatedJob`]; the records in `operations`, `costs` and `protocol` that they use do not depend on them.
 
 mod driving;
 mod effects;
 mod intra_node;
+mod noise;
 mod posting;
 mod progress_threads;
 mod rank_state;
@@ -38,7 +40,8 @@ pub(crate) use self::scheduling::{CLOCK_READING, POLL};
 use self::tokens::{Subject, WakeUp};
 use crate::costs::cores::Cores;
 use crate::costs::datagrams::DatagramCosts;
-use crate::costs::intra_node::SharedMemoryCosts;
+use crate::costs::intra_node::{RankDomains, SharedMemoryCosts};
+use crate::costs::noise::Noise;
 use crate::costs::progress_threads::ProgressThreads;
 use crate::memory::RankMemory;
 use crate::operations::completions::CompletionTable;
@@ -61,9 +64,13 @@ pub(crate) struct SimulatedJob {
     /// Number of consecutive ranks that share a node.
     per_node: u32,
     shared_memory: SharedMemoryCosts,
+    /// The ranks whose memories are connected directly, if the machine has such domains.
+    domains: Option<RankDomains>,
     datagram_costs: Option<DatagramCosts>,
     /// The cores of each node, if ranks may share them.
     pub(crate) cores: Option<Cores>,
+    /// The interruptions of cores, if the machine has any.
+    noise: Option<Noise>,
     progress_threads: ProgressThreads,
     pub(crate) ranks: Vec<RankState>,
     /// Ranks that run before time advances, in order.
@@ -111,8 +118,10 @@ impl SimulatedJob {
             recorder: None,
             per_node,
             shared_memory: SharedMemoryCosts::of(&settings.machine),
+            domains: RankDomains::of(&settings.machine, per_node),
             datagram_costs: DatagramCosts::of(&settings.machine),
             cores: None,
+            noise: Noise::of(&settings.machine, settings.seed),
             progress_threads: ProgressThreads::of(&settings.machine, ranks),
             ranks: (0..ranks).map(|_| RankState::default()).collect(),
             ready: VecDeque::new(),
@@ -188,7 +197,7 @@ impl SimulatedJob {
     fn wake(&mut self, wake_up: WakeUp) {
         match wake_up {
             WakeUp::Rank { rank, count } => self.end_wait(rank, count),
-            WakeUp::Posted { operation } => self.post_to_nic(operation),
+            WakeUp::Posted { operation, by_rank } => self.post_to_nic(operation, by_rank),
             WakeUp::Served { operation } => self.serve(operation),
             WakeUp::Reported { operation } => self.end(operation, None),
             WakeUp::Seen { rank } => self.see(Rank::new(rank)),

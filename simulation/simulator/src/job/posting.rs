@@ -3,6 +3,7 @@
 use pelago_base::{Duration, Rank};
 use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token};
 
+use super::noise::core_of;
 use super::tokens::{Subject, WakeUp};
 use super::{IN_FLIGHT_MAX, SimulatedJob};
 use crate::costs::progress_threads::Submitted;
@@ -35,7 +36,7 @@ impl SimulatedJob {
         }
         state.in_flight += 1;
         let (target, me) = (operation.target(&self.memory), rank.number());
-        let on_network = self.on_network(me, &operation);
+        let between = self.between_ranks(me, &operation);
         let epoch = self.fences.get_mut(&(me, target.number())).map_or(0, FenceOrder::admit);
         let result = if target.number() < self.size() { Ok(0) } else { Err(Failure::OutOfBounds(operation.address())) };
         let result = self.failed_end(&operation).map_or(result, |failed| Err(Failure::PeerLost(failed)));
@@ -56,21 +57,20 @@ impl SimulatedJob {
             recorder.posted(number, kind, rank, target, bytes, self.network.now());
         }
         let idle = self.ranks[me as usize].in_flight == 1;
-        let now = self.network.now();
-        if self.is_own_atomic(number)
-            && let Some(Submitted { busy, at }) = self.progress_threads.submit_own(now, rank, idle)
-        {
+        let (now, is_own_atomic) = (self.network.now(), self.is_own_atomic(number));
+        let core = core_of(self.noise.as_ref(), self.cores.as_ref(), me);
+        if is_own_atomic && let Some(Submitted { busy, at, .. }) = self.progress_threads.submit_own(now, rank, core, idle) {
             self.network.wake_at(at, me, WakeUp::Served { operation: number }.token());
             return Ok(busy);
         }
-        match self.progress_threads.submit(now, rank, idle) {
-            None => self.network.post_by(rail, me, on_network, Subject::Operation(number).token_of(needs_read)),
-            Some(Submitted { busy, at }) => {
-                self.network.wake_at(at, me, WakeUp::Posted { operation: number }.token());
-                return Ok(busy + self.network.busy(on_network));
+        match self.progress_threads.submit(now, rank, core, idle) {
+            None => self.post_by_core(rail, me, between, Subject::Operation(number).token_of(needs_read)),
+            Some(Submitted { busy, at, by_rank }) => {
+                self.network.wake_at(at, me, WakeUp::Posted { operation: number, by_rank }.token());
+                return Ok(busy + self.busy(between));
             }
         }
-        Ok(self.network.busy(on_network))
+        Ok(self.busy(between))
     }
 
     /// Returns the rail that the machine chooses for short operations of `rank` on `peer`. Within a node, where no rail is needed, it is the same

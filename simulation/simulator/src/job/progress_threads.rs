@@ -1,5 +1,6 @@
 //! Operations that progress threads submit, perform and report.
 
+use pelago_base::Duration;
 use pelago_netsim::NetworkOperation;
 
 use super::SimulatedJob;
@@ -9,12 +10,17 @@ use crate::operations::owned::OwnedOperation;
 use crate::operations::pending::CompletionStage;
 
 impl SimulatedJob {
-    /// Posts an operation that a call or a progress thread has prepared to the NIC.
-    pub(super) fn post_to_nic(&mut self, number: u32) {
+    /// Posts an operation that a call of its rank or a progress thread has prepared to the NIC.
+    pub(super) fn post_to_nic(&mut self, number: u32, by_rank: bool) {
         let pending = self.operations.get(number);
         let (rank, rail) = (pending.rank.number(), self.operations.surroundings(number).rail);
-        let on_network = self.on_network(rank, &pending.operation);
-        self.network.post_by(rail, rank, on_network, Subject::Operation(number).token_of(pending.operation.needs_read()));
+        let between = self.between_ranks(rank, &pending.operation);
+        let token = Subject::Operation(number).token_of(pending.operation.needs_read());
+        if by_rank {
+            self.post_by_core(rail, rank, between, token);
+        } else {
+            self.post_between(rail, rank, between, token, Duration::ZERO);
+        }
     }
 
     /// Whether the progress thread of the target performs an operation, not its NIC.
@@ -52,9 +58,8 @@ impl SimulatedJob {
     /// Sends the reply of a progress thread to the initiator of an operation.
     pub(super) fn reply(&mut self, number: u32) {
         let (rank, target) = self.pair(self.operations.get(number));
-        let [from, to] = [target, rank].map(|rank| rank / self.per_node);
-        let reply = NetworkOperation::Put { from, to, bytes: REPLY_BYTES };
-        self.network.post(target, reply, Subject::Reply(number).token());
+        let reply = NetworkOperation::Put { from: target, to: rank, bytes: REPLY_BYTES };
+        self.post_between(None, target, reply, Subject::Reply(number).token(), Duration::ZERO);
     }
 
     /// Handles the reply of a progress thread, or the acknowledgement of the request to it; after both, the operation has ended.

@@ -168,6 +168,11 @@ impl SimulatedJob {
         self.ranks[rank.index()].state == RunState::Ended
     }
 
+    /// Whether a rank that works needs one of the cores that ranks share. The threads of a rank take turns without them.
+    pub(super) fn sleeps_on_core(&self) -> bool {
+        self.cores.is_some() && !fiber::has_threads()
+    }
+
     fn stop(&mut self, rank: Rank, mut state: RunState, mut until: Option<Instant>) {
         if fiber::has_threads() {
             // One thread may wait for a change by another thread, which is not an event: each checks again after a slice at the latest.
@@ -223,7 +228,7 @@ impl SimulatedJob {
         }
         if state == RunState::Asleep
             && let Some(cores) = &mut self.cores
-            && cores.end_slice(number, self.network.now()) > Duration::ZERO
+            && cores.end_slice(number, self.network.now(), self.noise.as_ref()) > Duration::ZERO
         {
             if cores.is_wanted(number) {
                 self.give_core_up(number);
@@ -236,16 +241,28 @@ impl SimulatedJob {
 
     /// Lets a rank run as soon as it has a core.
     pub(super) fn admit(&mut self, number: u32) {
-        match self.cores.as_mut().map(|cores| cores.admit(number)) {
-            None => self.ready.push_back(number),
-            Some(Admission::After(Duration::ZERO)) => self.run_on_core(number),
-            Some(Admission::After(switch)) => self.switch_to(number, switch),
-            Some(Admission::Queued) => {}
+        let admission = match &mut self.cores {
+            None if self.noise.is_none() => return self.ready.push_back(number),
+            None => Admission::After(Duration::ZERO),
+            Some(cores) => cores.admit(number),
+        };
+        match admission {
+            Admission::After(Duration::ZERO) if !self.is_interrupted(number) => self.run_on_core(number),
+            Admission::After(switch) => self.switch_to(number, switch),
+            Admission::Queued => {}
         }
     }
 
+    /// Whether the core of a rank is interrupted.
+    fn is_interrupted(&self, number: u32) -> bool {
+        let now = self.network.now();
+        self.core(number).finish(now, Duration::ZERO) > now
+    }
+
+    /// Lets a rank that has a core run after the switch to it.
     fn switch_to(&mut self, number: u32, switch: Duration) {
-        self.network.wake_at(self.network.now() + switch, number, WakeUp::Core { rank: number }.token());
+        let at = self.core(number).finish(self.network.now(), switch);
+        self.network.wake_at(at, number, WakeUp::Core { rank: number }.token());
     }
 
     /// Runs a rank that has been given a core.
@@ -262,7 +279,8 @@ impl SimulatedJob {
     fn compute_on_core(&mut self, number: u32) {
         let now = self.network.now();
         let Some(cores) = &mut self.cores else { return };
-        let (until, count) = (cores.begin_slice(number, now), self.ranks[number as usize].wait_count);
+        let until = cores.begin_slice(number, now, self.noise.as_ref());
+        let count = self.ranks[number as usize].wait_count;
         self.network.wake_at(until, number, WakeUp::Rank { rank: number, count }.token());
     }
 

@@ -28,8 +28,8 @@ pub(crate) enum WakeUp {
     Served { operation: u32 },
     /// A timer of a rank's station. `count` distinguishes the latest timer from replaced ones.
     Station { rank: u32, count: u32 },
-    /// An operation reaches the NIC.
-    Posted { operation: u32 },
+    /// An operation reaches the NIC, instructed by the core of its rank or by a progress thread.
+    Posted { operation: u32, by_rank: bool },
     /// A write to a rank's memory becomes visible to the rank.
     Seen { rank: u32 },
     /// The progress thread of the initiator reports the end of an operation.
@@ -59,7 +59,7 @@ impl WakeUp {
             Self::Datagram { number } => (2, 0, number),
             Self::Served { operation } => (3, 0, operation),
             Self::Station { rank, count } => (4, count, rank),
-            Self::Posted { operation } => (5, 0, operation),
+            Self::Posted { operation, by_rank } => (5, by_rank as u32, operation),
             Self::Seen { rank } => (6, 0, rank),
             Self::Reported { operation } => (7, 0, operation),
             Self::Arrival { number } => (8, 0, number),
@@ -79,7 +79,7 @@ impl WakeUp {
             2 => Self::Datagram { number },
             3 => Self::Served { operation: number },
             4 => Self::Station { rank: number, count },
-            5 => Self::Posted { operation: number },
+            5 => Self::Posted { operation: number, by_rank: count != 0 },
             6 => Self::Seen { rank: number },
             7 => Self::Reported { operation: number },
             8 => Self::Arrival { number },
@@ -147,7 +147,8 @@ mod tests {
             WakeUp::Datagram { number },
             WakeUp::Served { operation: number },
             WakeUp::Station { rank: number, count },
-            WakeUp::Posted { operation: number },
+            WakeUp::Posted { operation: number, by_rank: false },
+            WakeUp::Posted { operation: number, by_rank: true },
             WakeUp::Seen { rank: number },
             WakeUp::Reported { operation: number },
             WakeUp::Arrival { number },

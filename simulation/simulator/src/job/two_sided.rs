@@ -17,9 +17,8 @@ impl SimulatedJob {
         }
         state.in_flight += 1;
         let number = self.messages.send(TwoSidedMessage { from, to, token, sender_told: false, bytes: Some(bytes.into()) });
-        let [by, at] = [from, to].map(|rank| rank.number() / self.per_node);
-        let datagram = NetworkOperation::Datagram { from: by, to: at, bytes: bytes.len() as u64 };
-        self.network.post(from.number(), datagram, Subject::Message(number).token());
+        let datagram = NetworkOperation::Datagram { from: from.number(), to: to.number(), bytes: bytes.len() as u64 };
+        self.post_by_core(None, from.number(), datagram, Subject::Message(number).token());
         Ok(())
     }
 

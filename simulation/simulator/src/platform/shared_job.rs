@@ -95,12 +95,25 @@ impl SharedJob {
         self.job.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets time pass for the running rank.
+    /// Lets the time pass for which the core of the running rank works for `duration`.
     pub(super) fn pass(&self, duration: Duration) {
+        let job = self.job();
+        let Some(rank) = job.running else { return };
+        let until = job.busy_until(rank, duration);
+        drop(job);
+        self.sleep_until(rank, until);
+    }
+
+    /// Lets time pass for the running rank, whose core does nothing meanwhile.
+    pub(super) fn wait_for(&self, duration: Duration) {
         let job = self.job();
         let Some(rank) = job.running else { return };
         let until = job.now() + duration;
         drop(job);
+        self.sleep_until(rank, until);
+    }
+
+    fn sleep_until(&self, rank: Rank, until: Instant) {
         loop {
             let mut job = self.job();
             // A rank with several threads may wake earlier.

@@ -102,7 +102,7 @@ impl SimulatedTransport {
             let left = self.shared.job().step_left(self.rank);
             match left {
                 Some(left) if self.shared.job().running.is_some() && self.shared.job().fault.is_none() => {
-                    self.shared.pass(left.max(Duration::from_picoseconds(1)));
+                    self.shared.wait_for(left.max(Duration::from_picoseconds(1)));
                 }
                 _ => return,
             }

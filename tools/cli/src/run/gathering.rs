@@ -1,4 +1,4 @@
-//! Recordings of the ranks of a job for `pelago run --trace` and `--record`: a folder with one file for each rank.
+//! Recordings of the ranks of a job for `pelago run --trace`, `--record` and `--report`: a folder with one file for each rank.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -117,7 +117,7 @@ impl Parts {
     /// Describes in one line the data missing from a file; `None` if it is complete.
     pub(super) fn lacks(&self, file: &Path) -> Option<String> {
         let (missing, ranks) = (self.missing(), self.sampled);
-        let dropped: u64 = self.recorded.iter().map(|(_, rank)| rank.waits_dropped + rank.operations_dropped).sum();
+        let dropped: u64 = self.recorded.iter().map(|(_, rank)| rank.waits_dropped + rank.operations_dropped()).sum();
         (missing > 0 || dropped > 0).then(|| {
             format!(
                 "{} lacks {missing} of {ranks} ranks, which were killed or are on hosts that do not share the folder, and {dropped} events beyond the bounds of ranks",

@@ -2,7 +2,9 @@
 
 mod gathering;
 pub(crate) mod hosts;
+mod merged;
 mod record;
+mod report;
 mod trace;
 
 use std::ffi::OsString;
@@ -22,6 +24,9 @@ use crate::{Refused, bundled, outputs, say};
 
 /// The exit code if a signal asks the command to end.
 const INTERRUPTED: u8 = 130;
+
+/// Maximum number of characters of the command in a report.
+const PROGRAM_CHARS_MAX: usize = 2000;
 
 /// Run a parallel program on this host, on the hosts of --hosts, or on those of the allocation (Slurm, PBS, LSF, Grid Engine)
 #[derive(Args)]
@@ -101,6 +106,10 @@ pub(crate) struct Run {
     /// records 131072 operations and as many waits; compressed if the name ends in .gz
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Write a report in JSON to a file, as pelago sim --report does, for pelago compare; all operations pass through a transport, and a rank
+    /// records the times of 131072 operations and as many waits
+    #[arg(long, value_name = "FILE", conflicts_with = "sample")]
+    report: Option<PathBuf>,
     /// Part of the job in the files of --trace and --record: RANKS or RANKS@FROM-TO, such as 0-7,512@1.5s-2s or all@10s-; times since all ranks joined the job [default: all]
     #[arg(long, value_name = "RANKS@FROM-TO")]
     sample: Option<Sample>,
@@ -140,15 +149,15 @@ impl Run {
         let gathering = self.gathering(placement.ranks)?;
         if let Some(gathering) = &gathering {
             job.environment.push((names::RECORD.into(), gathering.folder().into()));
-            if self.record.is_some() {
+            if self.record.is_some() || self.report.is_some() {
                 job.environment.push((names::RECORD_ALL.into(), "1".into()));
             }
             if let Some(sample) = &self.sample {
                 job.environment.push((names::RECORD_SAMPLE.into(), sample.to_string().into()));
             }
         }
-        let (ranks, title) = (placement.ranks, self.title());
-        let [trace, record] = [self.trace.clone(), self.record.clone()];
+        let (ranks, title) = (placement.ranks, title(&self.command));
+        let files = self.files().map(Option::<&PathBuf>::cloned);
         let sample = self.sample.clone().unwrap_or_default();
         let outcome = match self.on.place(job, placement)? {
             Ok(cluster) => cluster.run(),
@@ -159,6 +168,7 @@ impl Run {
             say(&outcome.to_string());
         }
         let code = outcome.exit_code();
+        let fault = (code != 0).then(|| outcome.to_string());
         let Some(gathering) = gathering else { return Ok(ExitCode::from(code)) };
         let refused = |error: std::io::Error| Refused(format!("the system refuses sigaction: {error}"));
         let late = LateSignals::watch().map_err(refused)?;
@@ -168,7 +178,7 @@ impl Run {
         let (failed, line) = if late.end_process().map_err(refused)? {
             (INTERRUPTED, "nothing is written: interrupted by a signal after the job".into())
         } else {
-            match write([&trace, &record], &title, &parts) {
+            match write(&files, (&title, fault), &parts) {
                 Ok(()) => return Ok(ExitCode::from(code)),
                 Err(why) => (1, why),
             }
@@ -177,11 +187,16 @@ impl Run {
         Ok(ExitCode::from(if code == 0 { failed } else { code }))
     }
 
-    /// Creates the folder for recordings if --trace or --record is given.
+    /// Returns the files of --trace, --record and --report.
+    fn files(&self) -> [Option<&PathBuf>; 3] {
+        [&self.trace, &self.record, &self.report].map(Option::as_ref)
+    }
+
+    /// Creates the folder for recordings if --trace, --record or --report is given.
     fn gathering(&self, ranks: u32) -> Result<Option<Gathering>, Refused> {
-        let files = [&self.trace, &self.record];
+        let files = self.files();
         if let Some(sample) = &self.sample {
-            if files == [&None, &None] {
+            if files == [None; 3] {
                 return Err(Refused("--sample is for --trace and --record".into()));
             }
             if sample.count(ranks) == 0 {
@@ -189,17 +204,19 @@ impl Run {
             }
         }
         files.into_iter().flatten().try_for_each(|file| outputs::check(file))?;
-        if let (Some(trace), Some(record)) = (&self.trace, &self.record)
-            && trace == record
+        for [one, other] in [[0, 1], [0, 2], [1, 2]] {
+            if let (Some(file), true) = (files[one], files[one] == files[other]) {
+                let [one, other] = [FILE_OPTIONS[one], FILE_OPTIONS[other]];
+                return Err(Refused(format!("{one} and {other} are both {}: give each a file of its own", file.display())));
+            }
+        }
+        if let Some(report) = &self.report
+            && report.extension().is_some_and(|ending| ending == "html")
         {
-            return Err(Refused(format!("--trace and --record are both {}: give each a file of its own", trace.display())));
+            let report = report.display();
+            return Err(Refused(format!("--report {report}: pages show simulated jobs; name a file that ends in .json")));
         }
         files.into_iter().flatten().next().map(|file| Gathering::begin(file)).transpose()
-    }
-
-    /// Returns the command line of the program.
-    fn title(&self) -> String {
-        self.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
     fn job(&self, placement: &Placement) -> Result<LocalJob, Refused> {
@@ -255,14 +272,31 @@ impl Run {
     }
 }
 
-/// Writes a trace, a schedule, or both from the recordings of the ranks.
-fn write([trace, record]: [&Option<PathBuf>; 2], title: &str, parts: &Result<Parts, String>) -> Result<(), String> {
-    let files = [trace, record].into_iter().flatten();
-    let names = files.map(|file| file.display().to_string()).collect::<Vec<_>>().join(" and ");
+/// The options that name the files of [`Run::files`].
+const FILE_OPTIONS: [&str; 3] = ["--trace", "--record", "--report"];
+
+/// Writes a trace, a schedule and a report, those that are wanted, from the recordings of the ranks.
+fn write(
+    files: &[Option<PathBuf>; 3],
+    (title, fault): (&str, Option<String>),
+    parts: &Result<Parts, String>,
+) -> Result<(), String> {
+    let names = files.iter().flatten().map(|file| file.display().to_string()).collect::<Vec<_>>().join(" and ");
     let parts = parts.as_ref().map_err(|why| format!("nothing is written to {names}: {why}"))?;
+    let [trace, record, report] = files;
     let traced = trace.as_ref().map_or(Ok(()), |file| trace::write(file, title.into(), parts));
     let recorded = record.as_ref().map_or(Ok(()), |file| record::write(file, title, parts));
-    traced.and(recorded)
+    let reported = report.as_ref().map_or(Ok(()), |file| report::write(file, title.into(), fault, parts));
+    traced.and(recorded).and(reported)
+}
+
+/// Returns the command line of the program of a report, truncated to `PROGRAM_CHARS_MAX`.
+pub(crate) fn title(command: &[OsString]) -> String {
+    let words = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(PROGRAM_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words,
+    }
 }
 
 pub(crate) fn refusal(error: LaunchError) -> Refused {

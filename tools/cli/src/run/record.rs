@@ -251,7 +251,7 @@ impl std::fmt::Display for Schedule<'_> {
 /// Returns the time until which the recording of a rank is complete.
 fn recorded_until(rank: &RecordedRank) -> u64 {
     let waits = rank.waits.last().filter(|_| rank.waits_dropped > 0).map(|(_, to)| *to);
-    let operations = rank.operations.last().filter(|_| rank.operations_dropped > 0).map(|last| last.posted_ns + 1);
+    let operations = rank.operations.last().filter(|_| rank.operations_dropped() > 0).map(|last| last.posted_ns + 1);
     waits.into_iter().chain(operations).min().unwrap_or(u64::MAX / 2)
 }
 
@@ -290,7 +290,7 @@ impl Chain {
 
 #[cfg(test)]
 mod tests {
-    use pelago_kit::RecordedHost;
+    use pelago_kit::{DroppedOperations, RecordedHost};
 
     use super::*;
 
@@ -339,7 +339,8 @@ mod tests {
 
     #[test]
     fn all_ranks_end_where_the_memory_of_the_first_was_full() {
-        let zero = RecordedRank { operations_dropped: 5, ..rank(vec![put(1, 8, 300)], vec![]) };
+        let dropped = DroppedOperations { count: 5, bytes: 40 };
+        let zero = RecordedRank { operations_dropped: [dropped; 4], ..rank(vec![put(1, 8, 300)], vec![]) };
         let one = rank(vec![put(0, 8, 100), put(0, 8, 800)], vec![(250, 280)]);
         assert_eq!(
             text(vec![zero, one]),

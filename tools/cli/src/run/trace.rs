@@ -4,12 +4,12 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use pelago_base::{Instant, Rank};
-use pelago_kit::{RecordedKind, RecordedRank};
-use pelago_report::{Facts, Limits, OperationKind, Recorder, Report, StopReason, TraceNode};
+use pelago_kit::RecordedRank;
+use pelago_report::{Report, TraceNode};
 use serde_json::{Value, json};
 
 use super::gathering::Parts;
+use super::merged::{self, Merged, Origin};
 
 /// Writes the trace of a job, and prints one line on missing data.
 ///
@@ -35,113 +35,31 @@ struct Trace {
     notes: Vec<(&'static str, Value)>,
 }
 
-/// Kinds of events, in the order in which simultaneous events go to the recorder.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Happening {
-    Begins,
-    Completes { message: u32, failed: bool },
-    GoesOn,
-    Waits,
-    Posts { message: u32 },
-    Ends,
-}
-
 impl Trace {
     /// Merges the recordings of the ranks by the clock of the host of rank 0. Time 0 is the begin of the first rank.
     fn new(program: String, parts: &Parts) -> Self {
-        let Parts { ranks, recorded, .. } = parts;
-        let ranks = *ranks;
-        let mut happenings = Vec::new();
-        let mut message = 0;
-        for ((number, rank), start) in recorded.iter().zip(parts.starts()) {
-            let mut happens = |at_ns: u64, what| happenings.push((start.saturating_add(at_ns), what, *number, None));
-            happens(0, Happening::Begins);
-            for &(from, to) in rank.waits.iter().filter(|(from, to)| from < to) {
-                happens(from, Happening::Waits);
-                happens(to, Happening::GoesOn);
-            }
-            // The row of a rank ends when its memory for waits was full.
-            let last = rank.waits.last().filter(|_| rank.waits_dropped > 0);
-            happens(last.map_or(rank.end_ns, |&(_, to)| to), Happening::Ends);
-            for operation in &rank.operations {
-                let mut happens =
-                    |at_ns: u64, what| happenings.push((start.saturating_add(at_ns), what, *number, Some(*operation)));
-                happens(operation.posted_ns, Happening::Posts { message });
-                if let Some((at, succeeded)) = operation.completed {
-                    happens(at.max(operation.posted_ns + 1), Happening::Completes { message, failed: !succeeded });
-                }
-                message += 1;
-            }
-        }
-        happenings.sort_by_key(|&(at, what, number, _)| (at, what, number));
-        let mut recorder = Recorder::new(Limits::default());
-        let mut end = Instant::ZERO;
-        for (at_ns, what, number, operation) in happenings {
-            let (now, rank) = (Instant::from_picoseconds(at_ns.saturating_mul(1000)), Rank::new(number));
-            end = end.max(now);
-            match what {
-                Happening::Begins | Happening::GoesOn => recorder.resumed(rank, now),
-                Happening::Waits => recorder.stopped(rank, now, StopReason::Waiting),
-                Happening::Ends => recorder.stopped(rank, now, StopReason::Ended),
-                Happening::Posts { message } => {
-                    let operation = operation.expect("of an operation");
-                    recorder.posted(message, kind(operation.kind), rank, Rank::new(operation.to), operation.bytes, now);
-                }
-                Happening::Completes { message, failed } => {
-                    if !failed {
-                        recorder.effective(message, now);
-                    }
-                    recorder.completed(message, failed, now);
-                }
-            }
-        }
-        let mut nodes: Vec<TraceNode> = Vec::new();
+        let recorded = &parts.recorded;
         let mut clocks = serde_json::Map::new();
         for (_, rank) in recorded {
-            if nodes.iter().all(|node| node.first != rank.host.first) {
-                let (offset_ns, error_ns) = parts.offset_of(rank);
-                let name = format!("host {} (ranks from {})", rank.host.name, rank.host.first);
-                clocks.insert(name.clone(), json!({ "offset_ns": offset_ns, "error_ns_max": error_ns }));
-                nodes.push(TraceNode { name, first: rank.host.first });
-            }
+            let (offset_ns, error_ns) = parts.offset_of(rank);
+            clocks.entry(merged::node_name(rank)).or_insert_with(|| json!({ "offset_ns": offset_ns, "error_ns_max": error_ns }));
         }
-        // Ranks of a host without a recording are shown with the preceding host.
-        nodes.sort_by_key(|node| node.first);
-        nodes[0].first = 0;
+        let Merged { report, nodes } = Merged::new(program, parts, Origin::FirstRank);
         let sum = |of: fn(&RecordedRank) -> u64| recorded.iter().map(|(_, rank)| of(rank)).sum::<u64>();
         let notes = vec![
             ("clocks", Value::Object(clocks)),
             ("effects", "the initiator learns of them: up to one round trip after the target's memory has changed".into()),
             ("ranks_missing", parts.missing().into()),
             ("waits_dropped_by_ranks", sum(|rank| rank.waits_dropped).into()),
-            ("operations_dropped_by_ranks", sum(|rank| rank.operations_dropped).into()),
+            ("operations_dropped_by_ranks", sum(RecordedRank::operations_dropped).into()),
         ];
-        let facts = Facts {
-            program,
-            machine: "real".into(),
-            machine_source: "recorded".into(),
-            ranks,
-            nodes: nodes.len() as u32,
-            per_node: ranks,
-            end,
-            ..Facts::default()
-        };
-        Self { report: recorder.finish(facts), nodes, notes }
-    }
-}
-
-fn kind(kind: RecordedKind) -> OperationKind {
-    match kind {
-        RecordedKind::Put => OperationKind::Put,
-        RecordedKind::Get => OperationKind::Get,
-        RecordedKind::Copy => OperationKind::Copy,
-        RecordedKind::Atomic => OperationKind::Atomic,
+        Self { report, nodes, notes }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use pelago_kit::{RecordedHost, RecordedOperation};
+    use pelago_kit::{DroppedOperations, RecordedHost, RecordedKind, RecordedOperation};
 
     use super::*;
 
@@ -187,7 +105,8 @@ mod tests {
     #[test]
     fn what_is_missing_is_counted() {
         let mut one = rank(0, 0, 0);
-        (one.waits, one.waits_dropped, one.operations_dropped) = (vec![(1, 2)], 7, 9);
+        (one.waits, one.waits_dropped) = (vec![(1, 2)], 7);
+        one.operations_dropped[RecordedKind::Get as usize] = DroppedOperations { count: 9, bytes: 72 };
         let trace = Trace::new("p".into(), &Parts::of(3, vec![(1, one)]));
         let json = written(&trace);
         let notes = &json["otherData"];

@@ -27,9 +27,6 @@ const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
 /// Maximum length of a request: Linux limits an environment variable, including its name, to 128 KiB.
 const REQUEST_BYTES_MAX: usize = (128 << 10) - 64;
 
-/// Maximum number of characters of the command in a report.
-const PROGRAM_CHARS_MAX: usize = 2000;
-
 /// Run a parallel program on a simulated machine, in virtual time
 #[derive(Args)]
 #[command(
@@ -202,7 +199,7 @@ impl Sim {
                 _ => Summary::Text,
             },
             progress: self.progress,
-            program: self.program(),
+            program: run::title(&self.command),
             protocol: self.faults.as_ref().map(Protocol::to_string).or_else(|| self.protocol.then(String::new)),
             report: self.report.clone(),
             trace: self.trace.clone(),
@@ -256,15 +253,6 @@ impl Sim {
             )));
         }
         Ok(request)
-    }
-
-    /// Returns the command line of the program, truncated to `PROGRAM_CHARS_MAX`.
-    fn program(&self) -> String {
-        let words = self.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-        match words.char_indices().nth(PROGRAM_CHARS_MAX) {
-            Some((end, _)) => format!("{}…", &words[..end]),
-            None => words,
-        }
     }
 
     fn computing(&self) -> Result<Computing, Refused> {

@@ -5,10 +5,11 @@
 //! | `plan` | the file, and the runs that follow from it |
 //! | `execute` | runs as processes, and progress |
 //! | `results` | a file to which each result is appended, so that a killed sweep can continue |
-//! | `table`, `pictures` | output at the end |
+//! | `table`, `parquet`, `pictures` | output at the end |
 //! | `sensitivity` | which values of a machine the results depend on |
 
 mod execute;
+mod parquet;
 mod pictures;
 mod plan;
 mod results;
@@ -54,8 +55,8 @@ The file, in TOML:
   [outputs]
   barrier_us = \"us\"                                      # a column: the number after this word in the program's output
 
-The folder gets results.jsonl (each result when it is there), table.csv, table.json, plot.svg, and sensitivity.csv. The same command again goes on
-with the runs that have no result yet; a run whose machine, program, options or outputs have changed is run again.
+The folder gets results.jsonl (each result when it is there), table.csv, table.json, table.parquet, plot.svg, and sensitivity.csv. The same command
+again goes on with the runs that have no result yet; a run whose machine, program, options or outputs have changed is run again.
 
 Exit codes: 0 all runs succeeded; 1 some failed, or were ended from outside; 2 wrong usage.")]
 pub(crate) struct Sweep {
@@ -112,8 +113,9 @@ impl Sweep {
             Table::new(&sweep, runs.iter().map(|(_, run)| run).zip(outcomes[from..].iter().map(Option::as_ref)))
         };
         let table = of(&all[..runs.len()], 0);
-        write(&folder, "table.csv", &table.to_csv())?;
-        write(&folder, "table.json", &table.to_json())?;
+        write(&folder, "table.csv", table.to_csv())?;
+        write(&folder, "table.json", table.to_json())?;
+        write(&folder, "table.parquet", parquet::to_parquet(&table))?;
         match pictures::pictures(&table, &sweep.measure, sweep.along.as_deref()) {
             Ok(pictures) => pictures.iter().try_for_each(|(name, svg)| write(&folder, name, svg))?,
             Err(why) => say(&format!("no picture: {why}")),
@@ -145,14 +147,14 @@ fn sensitive(folder: &Path, runs: &[Run], experiments: &[Experiment], measure: &
         table.rows.iter().map(number).collect::<Vec<_>>()
     });
     let changed: Vec<[Option<f64>; 2]> = changed.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
-    write(folder, "sensitivity.csv", &sensitivity::table(runs, experiments, &measures, &changed).to_csv())?;
+    write(folder, "sensitivity.csv", sensitivity::table(runs, experiments, &measures, &changed).to_csv())?;
     let head = format!("{measure}: mean and largest change with one value changed");
     let lines = sensitivity::dominant(runs, experiments, &measures, &changed);
     outputs::print(&[&[head], &lines[..]].concat().iter().map(|line| format!("{line}\n")).collect::<String>())
 }
 
-fn write(folder: &Path, name: &str, text: &str) -> Result<(), Refused> {
-    outputs::replace(&folder.join(name), text)
+fn write(folder: &Path, name: &str, contents: impl AsRef<[u8]>) -> Result<(), Refused> {
+    outputs::replace(&folder.join(name), contents)
 }
 
 fn factor(text: &str) -> Result<f64, &'static str> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
-use super::plan::{Run, Sweep};
+use super::plan::{COLUMNS, Run, Sweep};
 use super::results::Outcome;
 
 /// Columns of the results of each run, in addition to its parameters.
@@ -25,6 +25,15 @@ pub(crate) const FIGURES: [&str; 14] = [
     "error",
 ];
 
+/// What the cells of a column are, if they are not null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    Signed,
+    Unsigned,
+    Real,
+}
+
 /// Column names, and rows with one cell for each column.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Table {
@@ -41,7 +50,7 @@ impl Table {
                 parameters.push(name.clone());
             }
         }
-        let fixed = super::plan::COLUMNS.iter().map(|&name| name.to_owned());
+        let fixed = COLUMNS.iter().map(|&name| name.to_owned());
         let figures = FIGURES.iter().map(|&name| name.to_owned());
         let columns = fixed.chain(parameters.iter().cloned()).chain(figures).chain(sweep.outputs.keys().cloned()).collect();
         let row = |(number, (run, outcome)): (usize, (&Run, Option<&Outcome>))| {
@@ -77,6 +86,21 @@ impl Table {
         let parameters = 1..self.columns.iter().position(|name| name == FIGURES[0]).unwrap_or(0);
         let values = |&column: &usize| self.rows.iter().map(|row| row[column].to_string()).collect::<BTreeSet<_>>().len();
         parameters.filter(|column| values(column) > 1).collect()
+    }
+
+    /// Returns the kind of each column of a table of runs: parameters of the machine and arguments are text, columns of outputs are numbers.
+    pub(crate) fn kinds(&self) -> Vec<Kind> {
+        let figures = self.columns.iter().position(|name| name == FIGURES[0]).unwrap_or(self.columns.len());
+        let kind = |(place, name): (usize, &String)| match name.as_str() {
+            "run" | "ranks" | "per_node" | "seed" if place < COLUMNS.len() => Kind::Unsigned,
+            _ if place < figures => Kind::Text,
+            _ if place >= figures + FIGURES.len() => Kind::Real,
+            "exit" => Kind::Signed,
+            "time_us" | "link_use_max" => Kind::Real,
+            "fault" | "error" => Kind::Text,
+            _ => Kind::Unsigned,
+        };
+        self.columns.iter().enumerate().map(kind).collect()
     }
 
     pub(crate) fn to_csv(&self) -> String {
@@ -160,5 +184,14 @@ mod tests {
         let json: Vec<Map<String, Value>> = serde_json::from_str(&table.to_json()).unwrap();
         assert_eq!((json.len(), json[0]["us"].as_f64(), json[1]["time_us"].is_null()), (2, Some(0.5), true));
         assert_eq!(table.varied(), [3]);
+        for (kind, column) in table.kinds().into_iter().zip(0..) {
+            let fits = |cell: &Value| match kind {
+                Kind::Text => cell.is_string(),
+                Kind::Signed => cell.is_i64(),
+                Kind::Unsigned => cell.is_u64(),
+                Kind::Real => cell.is_f64(),
+            };
+            assert!(table.rows.iter().all(|row| row[column].is_null() || fits(&row[column])), "{}", table.columns[column]);
+        }
     }
 }

@@ -18,6 +18,6 @@ mod trace;
 pub use count::Count;
 pub use fault::{Fault, Faults, Manner};
 pub use record::{Record, RecordWaits, Recording};
-pub use recorded::{RecordedHost, RecordedKind, RecordedOperation, RecordedRank};
+pub use recorded::{DroppedOperations, RecordedHost, RecordedKind, RecordedOperation, RecordedRank};
 pub use split::Split;
 pub use trace::Trace;

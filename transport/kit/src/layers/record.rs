@@ -56,11 +56,13 @@ impl Recording {
         Arc::new(Self { me, layout, sample, state: Mutex::new(state) })
     }
 
-    /// Makes `now`, by the clock of the layers, the origin of the times of the sample.
+    /// Records that all ranks have joined the job at `now`, by the clock of the layers, and makes this the origin of the times of the sample.
     pub fn start(&self, now: Instant) {
+        let mut state = self.state();
+        state.rank.joined_ns = nanoseconds(now);
         if self.sample.names_times() {
             let at = |moment: Instant| now + moment.since(Instant::ZERO);
-            self.state().window = (at(self.sample.from()), at(self.sample.until()));
+            state.window = (at(self.sample.from()), at(self.sample.until()));
         }
     }
 
@@ -96,6 +98,7 @@ impl Recording {
                 state.rank.waits.push((nanoseconds(since), nanoseconds(now)));
             } else {
                 state.rank.waits_dropped += 1;
+                state.rank.waits_dropped_ns += nanoseconds(now) - nanoseconds(since);
             }
         }
     }
@@ -119,7 +122,9 @@ impl Recording {
             state.in_flight.insert(token.0, state.rank.operations.len());
             state.rank.operations.push(operation);
         } else {
-            state.rank.operations_dropped += 1;
+            let dropped = &mut state.rank.operations_dropped[kind as usize];
+            dropped.count += 1;
+            dropped.bytes = dropped.bytes.saturating_add(bytes);
         }
     }
 
@@ -342,6 +347,7 @@ mod tests {
     fn a_rank_waits_while_all_of_its_threads_do() {
         let recording = Recording::new(Rank::new(0), AddressLayout::new(2, 4096).unwrap(), Sample::ALL);
         let at = |ns: u64| Instant::from_picoseconds(ns * 1000);
+        recording.start(at(1));
         recording.note(Activity::Joins, at(0));
         recording.note(Activity::Joins, at(0));
         recording.note(Activity::Waits, at(1));
@@ -351,7 +357,8 @@ mod tests {
         recording.note(Activity::Leaves, at(7));
         recording.note(Activity::Waits, at(8));
         recording.note(Activity::GoesOn, at(9));
-        assert_eq!(recording.recorded(at(10)).waits, [(2, 5), (8, 9)]);
+        let recorded = recording.recorded(at(10));
+        assert_eq!((recorded.waits, recorded.joined_ns), (vec![(2, 5), (8, 9)], 1));
     }
 
     #[test]
@@ -375,7 +382,7 @@ mod tests {
         let posted: Vec<_> = recorded.operations.iter().map(|one| (one.posted_ns, one.completed)).collect();
         assert_eq!(posted, [(10, None), (19, Some((25, true)))], "an end is recorded whenever it comes");
         assert_eq!(recorded.waits, [(10, 12), (14, 15), (19, 20)]);
-        assert_eq!((recorded.begin_ns, recorded.end_ns, recorded.operations_dropped, recorded.waits_dropped), (10, 20, 0, 0));
+        assert_eq!((recorded.begin_ns, recorded.end_ns, recorded.operations_dropped(), recorded.waits_dropped), (10, 20, 0, 0));
     }
 
     #[test]
@@ -385,11 +392,13 @@ mod tests {
         for number in 0..RECORDED_OPERATIONS_MAX as u64 + 3 {
             recording.posted(Token(number), &write, Instant::ZERO, Instant::ZERO);
             recording.note(Activity::Waits, Instant::ZERO);
-            recording.note(Activity::GoesOn, Instant::ZERO);
+            recording.note(Activity::GoesOn, Instant::from_picoseconds(5000));
         }
         let recorded = recording.recorded(Instant::ZERO);
-        assert_eq!((recorded.operations.len(), recorded.operations_dropped), (RECORDED_OPERATIONS_MAX, 3));
-        assert_eq!((recorded.waits.len(), recorded.waits_dropped), (RECORDED_WAITS_MAX, 3));
+        assert_eq!((recorded.operations.len(), recorded.operations_dropped()), (RECORDED_OPERATIONS_MAX, 3));
+        let puts = recorded.operations_dropped[RecordedKind::Put as usize];
+        assert_eq!((puts.count, puts.bytes), (3, 9));
+        assert_eq!((recorded.waits.len(), recorded.waits_dropped, recorded.waits_dropped_ns), (RECORDED_WAITS_MAX, 3, 15));
         assert_eq!(recording.state().in_flight.len(), RECORDED_OPERATIONS_MAX);
         assert_eq!((size_of::<RecordedOperation>(), size_of::<(u64, u64)>()), (48, 16));
     }

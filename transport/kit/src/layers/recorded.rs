@@ -4,7 +4,7 @@ use core::fmt::{self, Write};
 use core::str::{FromStr, SplitAsciiWhitespace};
 
 /// The first line of the text form, with the version of its layout.
-const HEAD: &str = "pelago-recorded 3";
+const HEAD: &str = "pelago-recorded 4";
 
 /// The recording of one rank. Times are in nanoseconds of the clock of the rank.
 ///
@@ -19,14 +19,27 @@ pub struct RecordedRank {
     pub begin_ns: u64,
     /// End of the recording.
     pub end_ns: u64,
+    /// Time at which the rank knew that all ranks had joined the job, before its program began; 0 if it ended before.
+    pub joined_ns: u64,
     /// Beginning and end of each wait of the rank.
     pub waits: Vec<(u64, u64)>,
     /// Number of later waits, for which there was no space.
     pub waits_dropped: u64,
+    /// Total time of these waits.
+    pub waits_dropped_ns: u64,
     /// Operations that the rank posted to a transport.
     pub operations: Vec<RecordedOperation>,
-    /// Number of later operations, for which there was no space.
-    pub operations_dropped: u64,
+    /// Later operations, for which there was no space, in the order of [`RecordedKind::ALL`].
+    pub operations_dropped: [DroppedOperations; 4],
+}
+
+/// Operations of one kind that are only counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DroppedOperations {
+    /// Number of operations.
+    pub count: u64,
+    /// Number of bytes that they move.
+    pub bytes: u64,
 }
 
 /// The host of a rank, and the offset of its clock from that of the host of rank 0.
@@ -85,6 +98,10 @@ impl RecordedKind {
             Self::Atomic => "atomic",
         }
     }
+
+    fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
 }
 
 impl fmt::Display for RecordedRank {
@@ -93,8 +110,11 @@ impl fmt::Display for RecordedRank {
         // A name is one word of the text.
         let name: String = name.chars().map(|letter| if letter.is_whitespace() { '_' } else { letter }).collect();
         writeln!(f, "{HEAD}\nhost {first} {offset_ns} {error_ns} {name}")?;
-        writeln!(f, "clock {} {} {}", self.clock_ns, self.begin_ns, self.end_ns)?;
-        writeln!(f, "dropped {} {}", self.waits_dropped, self.operations_dropped)?;
+        writeln!(f, "clock {} {} {} {}", self.clock_ns, self.begin_ns, self.end_ns, self.joined_ns)?;
+        writeln!(f, "dropped-waits {} {}", self.waits_dropped, self.waits_dropped_ns)?;
+        for (kind, DroppedOperations { count, bytes }) in RecordedKind::ALL.into_iter().zip(&self.operations_dropped) {
+            writeln!(f, "dropped {} {count} {bytes}", kind.name())?;
+        }
         self.waits.iter().try_for_each(|(from, to)| writeln!(f, "wait {from} {to}"))?;
         for RecordedOperation { kind, to, bytes, posted_ns, returned_ns, completed } in &self.operations {
             write!(f, "{} {to} {bytes} {posted_ns} {returned_ns}", kind.name())?;
@@ -122,6 +142,11 @@ impl FromStr for RecordedRank {
 }
 
 impl RecordedRank {
+    /// Returns the number of operations for which there was no space.
+    pub fn operations_dropped(&self) -> u64 {
+        self.operations_dropped.iter().map(|dropped| dropped.count).sum()
+    }
+
     /// Parses one line; `None` if it is not valid.
     fn read(&mut self, line: &str) -> Option<()> {
         fn next<T: FromStr>(words: &mut SplitAsciiWhitespace<'_>) -> Option<T> {
@@ -134,11 +159,18 @@ impl RecordedRank {
                 (self.host.first, self.host.offset_ns, self.host.error_ns) = (next(words)?, next(words)?, next(words)?);
                 self.host.name = words.next().unwrap_or_default().into();
             }
-            "clock" => (self.clock_ns, self.begin_ns, self.end_ns) = (next(words)?, next(words)?, next(words)?),
-            "dropped" => (self.waits_dropped, self.operations_dropped) = (next(words)?, next(words)?),
+            "clock" => {
+                (self.clock_ns, self.begin_ns) = (next(words)?, next(words)?);
+                (self.end_ns, self.joined_ns) = (next(words)?, next(words)?);
+            }
+            "dropped-waits" => (self.waits_dropped, self.waits_dropped_ns) = (next(words)?, next(words)?),
+            "dropped" => {
+                let kind = RecordedKind::of(words.next()?)?;
+                self.operations_dropped[kind as usize] = DroppedOperations { count: next(words)?, bytes: next(words)? };
+            }
             "wait" => self.waits.push((next(words)?, next(words)?)),
             name => {
-                let kind = RecordedKind::ALL.into_iter().find(|kind| kind.name() == name)?;
+                let kind = RecordedKind::of(name)?;
                 let (to, bytes, posted_ns, returned_ns) = (next(words)?, next(words)?, next(words)?, next(words)?);
                 let completed = match words.next() {
                     Some(at) => Some((at.parse().ok()?, words.next()? == "done")),
@@ -163,25 +195,30 @@ mod tests {
             clock_ns: 1 << 60,
             begin_ns: 1,
             end_ns: 100,
+            joined_ns: 2,
             waits: vec![(1, 2), (30, 40)],
             waits_dropped: 8,
+            waits_dropped_ns: 80,
             operations: [Some((20, true)), None, Some((25, false)), None]
                 .into_iter()
                 .zip(RecordedKind::ALL)
                 .map(|(completed, kind)| operation(kind, completed))
                 .collect(),
-            operations_dropped: 9,
+            operations_dropped: [1, 2, 3, 4].map(|count| DroppedOperations { count, bytes: 10 * count }),
         };
         assert_eq!(rank.to_string().parse(), Ok(rank.clone()));
+        assert_eq!(rank.operations_dropped(), 10);
         let named = RecordedRank { host: RecordedHost { name: "my host".into(), ..rank.host.clone() }, ..rank.clone() };
         assert_eq!(named.to_string().parse::<RecordedRank>().unwrap().host.name, "my_host");
         for (wrong, why) in [
             ("", "does not begin"),
-            ("pelago-recorded 2\n", "does not begin"),
-            ("pelago-recorded 3\nwait 1\n", "\"wait 1\""),
-            ("pelago-recorded 3\nput 1 2 3 4 5\n", "\"put 1 2 3 4 5\""),
-            ("pelago-recorded 3\nwait 1 2 3\n", "\"wait 1 2 3\""),
-            ("pelago-recorded 3\npush 1 2 3\n", "push"),
+            ("pelago-recorded 3\n", "does not begin"),
+            ("pelago-recorded 4\nwait 1\n", "\"wait 1\""),
+            ("pelago-recorded 4\nput 1 2 3 4 5\n", "\"put 1 2 3 4 5\""),
+            ("pelago-recorded 4\nwait 1 2 3\n", "\"wait 1 2 3\""),
+            ("pelago-recorded 4\npush 1 2 3\n", "push"),
+            ("pelago-recorded 4\ndropped push 1 2\n", "\"dropped push 1 2\""),
+            ("pelago-recorded 4\nclock 1 2 3\n", "\"clock 1 2 3\""),
         ] {
             let error = wrong.parse::<RecordedRank>().unwrap_err();
             assert!(error.contains(why), "{error}");

@@ -4,7 +4,7 @@
 //!
 //! - **K1** All that a header points to, with the length beside the pointer, is borrowed by the function that writes the header,
 //!   from then until the kernel has answered; mutably, if the kernel writes there.
-//! - **K2** Outside that function the pointers in a header are neither followed nor handed out.
+//! - **K2** Outside that function and those that it calls the pointers in a header are neither followed nor handed out.
 //! - **K3** All bytes zero are a valid value of the C structures here.
 //! - **K4** Excluding pages from core dumps does not change their contents or access to them.
 #![allow(unsafe_code)]
@@ -63,6 +63,8 @@ pub(super) struct Departures {
     headers: Box<[mmsghdr]>,
     vectors: Box<[iovec]>,
     controls: Box<[[u8; CUT_BYTES]]>,
+    /// The parts of a message, joined where a filter of system calls leaves `sendto` alone.
+    joined: Vec<u8>,
 }
 
 // SAFETY: K2: only the pointers prevent `Send`, and they are not used between calls.
@@ -72,7 +74,7 @@ impl Departures {
     /// Allocates for `messages` messages per call, with as many gaps in total.
     pub(super) fn new(messages: usize) -> Self {
         let vectors = vectors(messages + 2 * messages);
-        Self { headers: headers(messages), vectors, controls: vec![[0; CUT_BYTES]; messages].into() }
+        Self { headers: headers(messages), vectors, controls: vec![[0; CUT_BYTES]; messages].into(), joined: Vec::new() }
     }
 
     /// Sends the first messages, as many as the kernel takes, and returns their number; an error concerns the first message. A `connected`
@@ -106,22 +108,85 @@ impl Departures {
             }
             count += 1;
         }
-        match &mut self.headers[..count] {
-            [] => Ok(0),
+        let sent = self.send_by(socket, count, if count > 1 { Call::Many } else { Call::One });
+        if let Err(Errno::NOSYS | Errno::PERM) = sent { self.send_first_otherwise(socket, count, sent) } else { sent }
+    }
+
+    /// Sends the first `count` messages by a call; `Call::One` sends the first.
+    fn send_by(&mut self, socket: BorrowedFd<'_>, count: usize, call: Call) -> Result<usize, Errno> {
+        let socket = socket.as_raw_fd();
+        match (&mut self.headers[..count], call) {
+            ([], _) => Ok(0),
+            (many, Call::Many) => {
+                // SAFETY: K1: the names and bytes are borrowed by `send`, vectors and controls with `self`; in the headers the kernel writes lengths.
+                answer(unsafe { libc::sendmmsg(socket, many.as_mut_ptr(), many.len() as _, libc::MSG_DONTWAIT as _) })
+            }
             // The cheapest call: the kernel reads the least.
-            [one] if one.msg_hdr.msg_controllen == 0 && one.msg_hdr.msg_iovlen == 1 => {
+            ([one, ..], Call::One) if one.msg_hdr.msg_controllen == 0 && one.msg_hdr.msg_iovlen == 1 => {
                 let (message, bytes) = (&one.msg_hdr, &self.vectors[0]);
-                let (socket, start, length) = (socket.as_raw_fd(), bytes.iov_base, bytes.iov_len);
+                let (start, length) = (bytes.iov_base, bytes.iov_len);
                 let (name, name_bytes) = (message.msg_name.cast(), message.msg_namelen);
-                // SAFETY: K1: the name and the bytes are borrowed for 'a, with these lengths; the kernel only reads them.
+                // SAFETY: K1: the name and the bytes are borrowed by `send`, with these lengths; the kernel only reads them.
                 answer(unsafe { libc::sendto(socket, start, length, libc::MSG_DONTWAIT, name, name_bytes) } as c_int).map(|_| 1)
             }
-            // SAFETY: K1: the names and bytes are borrowed for 'a, vectors and controls with `self`; the kernel only reads them.
-            [one] => answer(unsafe { libc::sendmsg(socket.as_raw_fd(), &one.msg_hdr, libc::MSG_DONTWAIT) } as c_int).map(|_| 1),
-            // SAFETY: K1: as above, for each of `count` headers; in the headers the kernel writes lengths.
-            many => answer(unsafe { libc::sendmmsg(socket.as_raw_fd(), many.as_mut_ptr(), count as _, libc::MSG_DONTWAIT as _) }),
+            ([one, ..], Call::One) => {
+                // SAFETY: K1: as above; the kernel only reads them.
+                answer(unsafe { libc::sendmsg(socket, &one.msg_hdr, libc::MSG_DONTWAIT) } as c_int).map(|_| 1)
+            }
         }
     }
+
+    /// Sends the first message after the system has answered `refusal`, by the first call that no filter of system calls refuses. A filter of packets
+    /// refuses with the same error; then this is the result.
+    #[cold]
+    fn send_first_otherwise(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        count: usize,
+        refusal: Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
+        let is_refused = |call: Call| {
+            // SAFETY: there is no such descriptor, so that the kernel reads nothing.
+            let returned = unsafe {
+                match call {
+                    Call::One => libc::sendmsg(-1, ptr::null(), 0) as c_int,
+                    Call::Many => libc::sendmmsg(-1, ptr::null_mut(), 0, 0),
+                }
+            };
+            matches!(answer(returned), Err(Errno::NOSYS | Errno::PERM))
+        };
+        let others = if count > 1 { [Call::Many, Call::One] } else { [Call::One, Call::Many] };
+        if !is_refused(others[0]) {
+            return refusal;
+        }
+        if !is_refused(others[1]) {
+            return self.send_by(socket, 1, others[1]);
+        }
+        let first = &self.headers[0].msg_hdr;
+        if first.msg_controllen > 0 {
+            // As a device that cannot cut: the datagrams leave one by one.
+            return Err(Errno::IO);
+        }
+        self.joined.clear();
+        for part in &self.vectors[..first.msg_iovlen] {
+            // SAFETY: K1: the bytes are borrowed by `send`, with this length, for reading.
+            self.joined.extend_from_slice(unsafe { std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len) });
+        }
+        let (name, name_bytes) = (first.msg_name.cast(), first.msg_namelen);
+        let (start, length) = (self.joined.as_ptr().cast(), self.joined.len());
+        // SAFETY: K1: the name is borrowed by `send`, the bytes with `self`; the kernel only reads them.
+        answer(unsafe { libc::sendto(socket.as_raw_fd(), start, length, libc::MSG_DONTWAIT, name, name_bytes) } as c_int)
+            .map(|_| 1)
+    }
+}
+
+/// The system calls that send messages.
+#[derive(Clone, Copy)]
+enum Call {
+    /// `sendmsg`, or `sendto` if it does as well.
+    One,
+    /// `sendmmsg`.
+    Many,
 }
 
 /// The headers of messages to receive; kept so that receiving allocates nothing.

@@ -105,7 +105,7 @@ impl ClusterJob {
             program: self.job.program.clone(),
             arguments: self.job.arguments.clone(),
             environment: self.environment()?,
-            folder: std::env::current_dir()?,
+            folder: std::env::current_dir().map_err(LaunchError::WorkingFolder)?,
             transport: self.job.transport,
             heap_bytes: self.job.heap_bytes,
             failure_limit_ms: (self.job.failure_limit.as_seconds() * 1e3).ceil() as u64,

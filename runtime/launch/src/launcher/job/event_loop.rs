@@ -16,7 +16,7 @@ use signal_hook::consts::SIGQUIT;
 use crate::launcher::error::reason;
 use crate::launcher::job::controller::{Controller, RankEvent};
 use crate::launcher::job::state_machine::{Census, RankAction};
-use crate::launcher::limits::{COLLECT, READER, STARTS_PER_ROUND, WATCH};
+use crate::launcher::limits::{COLLECT, READER, STARTS_PER_ROUND, STARTS_PER_ROUND_LIMIT, WATCH};
 use crate::launcher::output::lines::LineSink;
 use crate::launcher::output::stream::OutputStream;
 use crate::launcher::process::child::{ChildProcess, ChildProcesses};
@@ -149,10 +149,8 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
 
     /// Starts the next ranks; between rounds the running ones are handled.
     fn start_some(&mut self) {
-        for _ in 0..STARTS_PER_ROUND {
-            if !self.controller.wants_start() {
-                return;
-            }
+        let mut round = StartRound::new(self.clock.now());
+        while self.controller.wants_start() && round.takes_another(self.clock.now()) {
             let rank = Rank::new(self.host.first().number() + self.ranks.0.len() as u32);
             let event = match self.start(rank) {
                 Ok(()) => RankEvent::Started,
@@ -355,6 +353,25 @@ impl<L: Controller> LineSink for StreamOutput<'_, L> {
     }
 }
 
+/// The starts of ranks between two times at which other events are handled.
+struct StartRound {
+    until: Instant,
+    started: u32,
+}
+
+impl StartRound {
+    fn new(now: Instant) -> Self {
+        Self { until: now + STARTS_PER_ROUND_LIMIT, started: 0 }
+    }
+
+    /// Counts another start, unless there were enough or they have taken long enough. The first is always taken.
+    fn takes_another(&mut self, now: Instant) -> bool {
+        let takes = self.started == 0 || self.started < STARTS_PER_ROUND && now < self.until;
+        self.started += u32::from(takes);
+        takes
+    }
+}
+
 fn census(host: &HostMemory, ranks: &[ChildProcess]) -> Census {
     let stage = |rank: &ChildProcess| host.control(rank.rank()).map(|control| control.stage());
     let mut absent = ranks.iter().filter(|rank| rank.running().is_some() && stage(rank) == Some(RankStage::Absent));
@@ -373,5 +390,32 @@ pub(crate) fn sleep<'a>(pause: Duration, descriptors: impl Iterator<Item = PollF
     match poll(&mut descriptors.collect::<Vec<_>>(), Some(&pause)) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error).named("poll"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launcher::limits::{PING, PINGS_MAX};
+
+    /// Returns the number of starts of a round if each takes so long, and how long the round takes.
+    fn round(each: Duration) -> (u32, Duration) {
+        let begin = Instant::ZERO + PING;
+        let (mut now, mut round) = (begin, StartRound::new(begin));
+        while round.takes_another(now) {
+            now = now + each;
+        }
+        (round.started, now.since(begin))
+    }
+
+    #[test]
+    fn a_host_that_starts_ranks_slowly_answers_pings_between_them() {
+        assert_eq!(round(Duration::from_milliseconds(1)).0, STARTS_PER_ROUND);
+        for milliseconds in [20, 100, 500, 2000] {
+            let each = Duration::from_milliseconds(milliseconds);
+            let (started, took) = round(each);
+            assert!(started > 0 && took <= STARTS_PER_ROUND_LIMIT + each, "{milliseconds} ms: {took:?}");
+            assert!(took < Duration::from_picoseconds(PING.as_picoseconds() * u64::from(PINGS_MAX)));
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Looking up the program before any rank is started, so that an error is reported once.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -21,8 +22,26 @@ pub(crate) fn find(program: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, L
     }
 }
 
-/// Returns the error of the start of the program `path`. The system reports a missing interpreter of a script as a missing file.
+/// The standard input of ranks that read nothing. The standard library opens it before it runs a program.
+const NULL: &str = "/dev/null";
+
+/// Returns the error of the start of the program `path`. The system reports a missing interpreter of a script as a missing file, and so the standard
+/// library a missing `/dev/null`.
 pub(crate) fn start_error(path: &Path, error: Error) -> Error {
+    start_error_with(path, error, Path::new(NULL))
+}
+
+fn start_error_with(path: &Path, error: Error, null: &Path) -> Error {
+    // A process without descriptors cannot open it either: its error is not that of the device.
+    let is_of_path = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
+    if let (true, Err(why)) = (is_of_path, File::open(null)) {
+        let why = why.to_string();
+        let why = why.split(" (os error").next().unwrap_or_default();
+        let null = null.display();
+        return Error::other(format!(
+            "{null}, the standard input of ranks, cannot be opened: {why}; mknod -m 666 {null} c 1 3 makes it"
+        ));
+    }
     if error.kind() == ErrorKind::NotFound && path.exists() {
         return Error::other("the file exists, but the interpreter that it names is missing");
     }
@@ -67,5 +86,14 @@ mod tests {
         let text = |path: &str| start_error(Path::new(path), ErrorKind::NotFound.into()).to_string();
         assert!(text("/bin/sh").contains("the interpreter that it names is missing"));
         assert_eq!(text("/no/such/program"), Error::from(ErrorKind::NotFound).to_string());
+    }
+
+    #[test]
+    fn a_missing_null_device_is_told_from_a_missing_interpreter() {
+        let text = |kind: ErrorKind| start_error_with(Path::new("/bin/sh"), kind.into(), Path::new("/no/such/null")).to_string();
+        assert!(
+            text(ErrorKind::NotFound).starts_with("/no/such/null, the standard input of ranks, cannot be opened: No such file")
+        );
+        assert_eq!(text(ErrorKind::WouldBlock), Error::from(ErrorKind::WouldBlock).to_string());
     }
 }

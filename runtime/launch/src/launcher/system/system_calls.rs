@@ -81,7 +81,13 @@ pub const SYSTEM_CALLS: &[SystemCall] = &[
     any("sendmmsg", libc::SYS_sendmmsg, "batches of datagrams", [NONE, 0, 0, 0, 0, 0], "one datagram at a time"),
     any("recvmmsg", libc::SYS_recvmmsg, "batches of datagrams", [NONE, 0, 0, 0, 0, 0], "one datagram at a time"),
     any("sendmsg", libc::SYS_sendmsg, "segmentation offload (UDP_SEGMENT)", [NONE, 0, 0, 0, 0, 0], "other calls"),
-    any("recvmsg", libc::SYS_recvmsg, "receive offload (UDP_GRO)", [NONE, 0, 0, 0, 0, 0], "other calls"),
+    any(
+        "recvmsg",
+        libc::SYS_recvmsg,
+        "the interfaces of a host of several",
+        [NONE, 0, 0, 0, 0, 0],
+        "on one host; jobs of several hosts do not start",
+    ),
     any(
         "connect",
         libc::SYS_connect,

@@ -62,8 +62,8 @@ impl Rendezvous {
         let secret = point.secret.read().map_err(StoreError::Secret)?;
         if rank == 0 {
             let listener = listen(point.port).map_err(|error| StoreError::Listen(point.port, error.to_string()))?;
-            let server =
-                Server::new(listener, secret, size, clock, until).map_err(|error| StoreError::Server(error.to_string()))?;
+            let server = Server::new(listener, secret, (size, &point.job), clock, until)
+                .map_err(|error| StoreError::Server(error.to_string()))?;
             let thread = std::thread::Builder::new().name("pelago-meeting".into()).stack_size(STACK_BYTES);
             thread.spawn(move || server.run()).map_err(|error| StoreError::Server(error.to_string()))?;
         }
@@ -251,9 +251,11 @@ fn introduce(
     }
     let server_nonce = server_nonce.try_into().map_err(|_| stranger())?;
     let client_nonce = job_key::draw().map_err(|error| StoreError::Server(error.to_string()))?;
-    let introduction = Introduction { server_nonce, client_nonce, rank, size: point.size };
+    let introduction = Introduction { server_nonce, client_nonce, rank, size: point.size, job: digest([&*point.job]) };
     let proof = introduction.proof(secret, Side::Client);
-    stream.send_clear(&[&client_nonce[..], &rank.to_le_bytes(), &point.size.to_le_bytes(), &proof].concat());
+    stream.send_clear(
+        &[&client_nonce[..], &rank.to_le_bytes(), &point.size.to_le_bytes(), &introduction.job.to_le_bytes(), &proof].concat(),
+    );
     // The socket has room for so few bytes.
     stream.flush().map_err(|Closed| StoreError::Rejected(place(point)))?;
     let answer = take_clear(&mut stream, TAG_BYTES, point, clock, until)?;
@@ -306,7 +308,11 @@ fn host_identity() -> u64 {
         link("/proc/self/ns/net"),
         link("/proc/self/ns/pid"),
     ];
-    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
-    // FNV-1a.
+    digest(parts.iter().map(|part| &**part))
+}
+
+/// The digest of some texts: FNV-1a.
+pub(super) fn digest<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
+    let bytes = parts.into_iter().flat_map(|part| part.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

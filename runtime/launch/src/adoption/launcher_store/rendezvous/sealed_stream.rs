@@ -13,7 +13,7 @@ pub(super) const NONCE_BYTES: usize = 16;
 pub(super) const TAG_BYTES: usize = 16;
 
 /// The first bytes that a server sends, followed by a nonce.
-pub(super) const MAGIC: [u8; 16] = *b"pelago-meeting-1";
+pub(super) const MAGIC: [u8; 16] = *b"pelago-meeting-2";
 
 /// Maximum size in bytes of a frame to a client: larger than a list of all hosts.
 pub(super) const TO_CLIENT_BYTES_MAX: usize = 1 << 20;
@@ -30,7 +30,12 @@ pub(super) struct Introduction {
     pub(super) client_nonce: [u8; NONCE_BYTES],
     pub(super) rank: u32,
     pub(super) size: u32,
+    /// The digest of the launcher's name of the job.
+    pub(super) job: u64,
 }
+
+/// Bytes of an introduction that a client sends: its nonce, rank, size and job, and the tag.
+pub(super) const INTRODUCTION_BYTES: usize = NONCE_BYTES + 4 + 4 + 8 + TAG_BYTES;
 
 /// The sides of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +53,8 @@ impl Introduction {
     fn derive(&self, secret: &[u8; 16], purpose: &[u8; 6]) -> [u8; TAG_BYTES] {
         // Purposes have the same length, so that no two inputs are equal.
         let mut mac = Aegis128LMac::<TAG_BYTES>::new(secret);
-        for part in [&purpose[..], &self.server_nonce, &self.client_nonce, &self.rank.to_le_bytes(), &self.size.to_le_bytes()] {
+        let numbers = [&self.rank.to_le_bytes()[..], &self.size.to_le_bytes(), &self.job.to_le_bytes()];
+        for part in [&purpose[..], &self.server_nonce, &self.client_nonce].into_iter().chain(numbers) {
             mac.update(part);
         }
         mac.finalize()
@@ -203,7 +209,7 @@ mod tests {
     const SECRET: [u8; 16] = [7; 16];
 
     fn introduction() -> Introduction {
-        Introduction { server_nonce: [1; 16], client_nonce: [2; 16], rank: 3, size: 4 }
+        Introduction { server_nonce: [1; 16], client_nonce: [2; 16], rank: 3, size: 4, job: 5 }
     }
 
     fn pair() -> [SealedStream; 2] {
@@ -272,6 +278,7 @@ mod tests {
             Introduction { client_nonce: [0; 16], ..one },
             Introduction { rank: 0, ..one },
             Introduction { size: 5, ..one },
+            Introduction { job: 6, ..one },
         ];
         assert!(others.iter().all(|other| proof(other) != proof(&one)) && one.proof(&SECRET, Side::Server) != proof(&one));
         assert!(is_same(&proof(&one), &proof(&one)) && !is_same(&proof(&one), &proof(&others[0])) && !is_same(&[], &[0]));

@@ -12,9 +12,10 @@ use crate::OsClock;
 use crate::adoption::AdoptionError;
 use crate::adoption::gathering::leader::RaisedDescriptorLimit;
 use crate::adoption::launcher_store::pmi::timespec;
+use crate::adoption::launcher_store::rendezvous::client::digest;
 use crate::adoption::launcher_store::rendezvous::message::{ToClient, ToServer};
 use crate::adoption::launcher_store::rendezvous::sealed_stream::{
-    Closed, Introduction, MAGIC, NONCE_BYTES, SealedStream, Side, TAG_BYTES, TO_SERVER_BYTES_MAX, is_same,
+    Closed, INTRODUCTION_BYTES, Introduction, MAGIC, NONCE_BYTES, SealedStream, Side, TAG_BYTES, TO_SERVER_BYTES_MAX, is_same,
 };
 use crate::system::job_key;
 
@@ -30,6 +31,9 @@ const WAITING_BYTES_MAX: usize = 4 << 20;
 /// Maximum number of values per process: three per host are used.
 const VALUES_PER_PROCESS: usize = 4;
 
+/// Maximum number of characters of the launcher's name of the job in an error.
+const JOB_CHARS_MAX: usize = 100;
+
 /// Number of descriptors other than those of connections.
 const DESCRIPTORS_BESIDES: u64 = 64;
 
@@ -37,6 +41,9 @@ pub(super) struct Server {
     clock: OsClock,
     secret: [u8; 16],
     job: String,
+    /// The launcher's name of the job.
+    launcher_job: String,
+    job_digest: u64,
     /// Open until all have arrived.
     listener: Option<TcpListener>,
     /// Deadline for the arrival of all.
@@ -62,11 +69,11 @@ struct Member {
 }
 
 impl Server {
-    /// Creates a server of `size` processes, which have to arrive until the given time.
+    /// Creates a server of so many processes of the launcher's job, which have to arrive until the given time.
     pub(super) fn new(
         listener: TcpListener,
         secret: [u8; 16],
-        size: u32,
+        (size, launcher_job): (u32, &str),
         clock: OsClock,
         until: Instant,
     ) -> Result<Self, AdoptionError> {
@@ -77,6 +84,8 @@ impl Server {
             clock,
             secret,
             job: format!("rendezvous-{number:032x}"),
+            launcher_job: launcher_job.chars().filter(|char| !char.is_control()).take(JOB_CHARS_MAX).collect(),
+            job_digest: digest([launcher_job]),
             listener: Some(listener),
             until,
             strangers: VecDeque::new(),
@@ -154,19 +163,31 @@ impl Server {
     fn introduce(&mut self, mut stream: SealedStream, introduction: &Introduction) {
         stream.send_clear(&introduction.proof(&self.secret, Side::Server));
         stream.seal(&self.secret, introduction, Side::Server);
-        let &Introduction { rank, size, .. } = introduction;
+        let &Introduction { rank, size, job, .. } = introduction;
         let leader_size = self.members.len() as u32;
+        let mut meets_twice = false;
         let wrong = match self.members.get_mut(rank as usize) {
+            _ if job != self.job_digest => {
+                let job = if self.launcher_job.is_empty() { "one without a name" } else { &self.launcher_job };
+                AdoptionError::OtherJob { rank, job: job.into() }
+            }
             _ if size != leader_size => AdoptionError::Size { rank, size, leader_size },
             Some(member) if member.stream.is_none() && member.host.is_none() => {
                 member.stream = Some(stream);
                 return;
             }
-            _ => AdoptionError::Twice(rank),
+            _ => {
+                meets_twice = true;
+                AdoptionError::MetTwice(rank)
+            }
         };
         stream.send(&ToClient::Refused(wrong.to_string()).to_string());
         // A process that cannot receive so few bytes is not waited for.
         let _ = stream.flush();
+        if meets_twice {
+            // Nothing tells which of the two belongs here: a job with processes of two jobs would compute nonsense.
+            self.give_up(&wrong);
+        }
     }
 
     fn hear_members(&mut self) {
@@ -304,11 +325,12 @@ impl Server {
 
 /// Returns the introduction of a connection and its proof, after they have arrived.
 fn introduction(stranger: &mut Stranger) -> Option<(Introduction, [u8; TAG_BYTES])> {
-    let bytes = stranger.stream.take_clear(NONCE_BYTES + 8 + TAG_BYTES)?;
+    let bytes = stranger.stream.take_clear(INTRODUCTION_BYTES)?;
     let (client_nonce, rest) = bytes.split_first_chunk()?;
     let (rank, rest) = rest.split_first_chunk()?;
-    let (size, proof) = rest.split_first_chunk()?;
-    let (rank, size) = (u32::from_le_bytes(*rank), u32::from_le_bytes(*size));
-    let introduction = Introduction { server_nonce: stranger.nonce, client_nonce: *client_nonce, rank, size };
+    let (size, rest) = rest.split_first_chunk()?;
+    let (job, proof) = rest.split_first_chunk()?;
+    let (rank, size, job) = (u32::from_le_bytes(*rank), u32::from_le_bytes(*size), u64::from_le_bytes(*job));
+    let introduction = Introduction { server_nonce: stranger.nonce, client_nonce: *client_nonce, rank, size, job };
     Some((introduction, proof.try_into().ok()?))
 }

@@ -7,6 +7,7 @@ use pelago_base::Duration;
 use pelago_platform::Clock;
 
 use crate::adoption::launcher_store::rendezvous::client::{PROCESSES_MAX, Rendezvous};
+use crate::adoption::launcher_store::rendezvous::sealed_stream::INTRODUCTION_BYTES;
 use crate::adoption::launcher_store::{KeyValue, StoreError, StoreEvent, fence};
 use crate::rank::environment::RendezvousPoint;
 use crate::{OsClock, SecretSource};
@@ -18,7 +19,7 @@ const SHORT: Duration = Duration::from_milliseconds(300);
 fn point(size: u32) -> RendezvousPoint {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = free.local_addr().unwrap().port();
-    RendezvousPoint { size, address: "127.0.0.1".into(), port, secret: secret('7') }
+    RendezvousPoint { size, address: "127.0.0.1".into(), port, secret: secret('7'), job: String::new() }
 }
 
 fn secret(digit: char) -> SecretSource {
@@ -165,6 +166,25 @@ fn who_contradicts_process_0_is_refused() {
 }
 
 #[test]
+fn processes_of_two_jobs_with_one_secret_and_one_port_do_not_meet() {
+    // The launcher names the jobs: a process of the other job is refused, and the right one is still awaited.
+    let point = RendezvousPoint { job: "Slurm step 3.0".into(), ..point(2) };
+    let other = RendezvousPoint { job: "Slurm step 3.1".into(), ..point.clone() };
+    all(&point, &[0, 1], |rank| {
+        if rank == 1 {
+            let why = error(come(&other, 1, LONG));
+            assert!(why.starts_with("rank 0, which listens there, belongs to another job (Slurm step 3.0)"), "{why}");
+        }
+        come(&point, rank, LONG).map(drop).unwrap();
+    });
+    // Nothing names them: two processes with one number end the meeting of both.
+    let point = RendezvousPoint { size: 3, job: String::new(), ..self::point(3) };
+    for why in all(&point, &[0, 1, 1], |rank| error(come(&point, rank, LONG))) {
+        assert!(why.starts_with("two processes with the same secret claim to be rank 1"), "{why}");
+    }
+}
+
+#[test]
 fn strangers_neither_hold_nor_delay_a_rendezvous() {
     let point = point(2);
     all(&point, &[0, 1], |rank| {
@@ -180,7 +200,7 @@ fn strangers_neither_hold_nor_delay_a_rendezvous() {
         let silent: Vec<_> = (0..80).map(|_| connect()).collect();
         let mut loud = connect();
         // The greeting of 32 bytes is answered by random data of the right length.
-        loud.write_all(&[0x55; 40]).unwrap();
+        loud.write_all(&[0x55; INTRODUCTION_BYTES]).unwrap();
         let mut heard = Vec::new();
         let _until_it_is_closed = loud.read_to_end(&mut heard);
         assert_eq!(heard.len(), 32, "nothing but the greeting");

@@ -40,7 +40,8 @@ pub fn serve() -> Result<(), LaunchError> {
     let clock = OsClock::start();
     let (input, output) = (stdin().as_fd().try_clone_to_owned()?, stdout().as_fd().try_clone_to_owned()?);
     let mut daemon = NodeDaemon::new(input, output, clock.now())?;
-    daemon.send(&FromHost::Hello { version: VERSION.into(), reachable: HostAddresses::here(ADDRESSES_MAX)? });
+    let reachable = HostAddresses::here(ADDRESSES_MAX).map_err(LaunchError::Interfaces)?;
+    daemon.send(&FromHost::Hello { version: VERSION.into(), reachable });
     let Some(plan) = wait(&mut daemon, clock, NodeDaemon::take_plan)? else { return Ok(()) };
     let part = match PreparedHost::prepare(*plan) {
         Ok(part) => part,
