@@ -11,6 +11,7 @@
 //! | [`Machine`] | descriptions in TOML, and the bundled ones |
 //! | `netsim` | its regions, which threads may simulate; its NICs: DMA, packets, atomic units, receive slots; retransmission; intra-node copies |
 //! | `nics` | NICs, nodes and transfers as records |
+//! | `classes` | traffic classes: which packets belong to which, and whose turn it is |
 //! | `network` | virtual cut-through with credits, packet by packet |
 //! | `reduction` | reductions by routers or NICs: [`ReductionTree`] |
 //! | `topology` | how routers are connected, routes, and why they do not deadlock |
@@ -19,6 +20,7 @@
 //!
 //! Absent on purpose: ranks, the library, clocks, files, floating-point numbers once a machine is built, unsafe code outside [`prefetch`].
 
+mod classes;
 mod events;
 mod machine;
 mod netsim;

@@ -34,16 +34,30 @@ const TOPOLOGIES: [&str; 20] = [
 const VCS: [u8; 20] = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3, 3, 3, 1, 2, 2, 2, 4, 2, 2];
 
 /// Features of current networks: keys of the NIC, of the router, and of the rail.
-const EXTRAS: [[&str; 3]; 8] = [
+const EXTRAS: [[&str; 3]; 11] = [
     ["", "", ""],
     [r#"spread = "packet","#, "", ""],
     [r#"spread = "flowlet", flowlet_ns = 200,"#, "pfc = { xoff_bytes = 250, xon_bytes = 100 },", ""],
     [r#"spread = "pair","#, ECN, DCQCN],
     ["", r#"pfc = { xoff_bytes = 250, xon_bytes = 250 }, ecn = { min_bytes = 0, max_bytes = 500, probability = 0.5 },"#, DCQCN],
     ["", "", r#"congestion = { control = "swift", target_ns = 500, range_ns = 1000 }"#],
+    ["", "", CLASSES],
+    [
+        r#"spread = "packet", order = "round-robin","#,
+        r#"pfc = { xoff_bytes = 250, xon_bytes = 100 }, ecn = { min_bytes = 0, max_bytes = 500, probability = 0.5 },"#,
+        r#"congestion = { control = "dcqcn", notification_ns = 1000, estimate_ns = 2000, increase_ns = 2000 }
+class = [{ name = "control", kinds = ["control"], priority = 1 }, { name = "rest" }]"#,
+    ],
+    [
+        r#"spread = "flowlet", flowlet_ns = 200,"#,
+        "",
+        r#"congestion = { control = "swift", target_ns = 500, range_ns = 1000 }
+class = [{ name = "small", operation_bytes_max = 300, priority = 1 }, { name = "rest" }]"#,
+    ],
     [r#"spread = "pair","#, "pfc = { xoff_bytes = 250, xon_bytes = 100 },", HPCC],
     ["", "", r#"congestion = { control = "slingshot", threshold_bytes = 300, recovery_ns = 500 }"#],
 ];
+const CLASSES: &str = r#"class = [{ name = "small", kinds = ["atomic", "put", "datagram"], operation_bytes_max = 900, weight = 2.5 }, { name = "rest" }]"#;
 const HPCC: &str = r#"congestion = { control = "hpcc", round_trip_ns = 1000 }"#;
 const ECN: &str = "ecn = { min_bytes = 100, max_bytes = 600, probability = 0.5 },";
 const DCQCN: &str = r#"congestion = { control = "dcqcn", notification_ns = 1000, estimate_ns = 2000, increase_ns = 2000 }"#;
@@ -59,7 +73,7 @@ fn machine(topology: &str, kind: &str, vcs: u8, loss: f64, [host, write]: [f64; 
         true => (router, if has_telemetry { 1200 } else { 900 }),
         false => (router, 552),
     };
-    let needs_marks = rail == DCQCN && !router.contains("ecn");
+    let needs_marks = rail.contains("dcqcn") && !router.contains("ecn");
     let needs_one_route = has_telemetry && ["adaptive", "ugal"].iter().any(|routes| topology.contains(routes));
     let rail = if needs_marks || needs_one_route { "" } else { rail };
     let receive = if buffer == 552 { 300 } else { buffer };
@@ -221,8 +235,15 @@ const DIVISIBLE: [(&str, u8); 12] = [
     (TOPOLOGIES[18], 2),
 ];
 
+/// Traffic classes of networks that can be divided.
+const DIVISIBLE_CLASSES: [&str; 3] = [
+    "",
+    CLASSES,
+    r#"class = [{ name = "control", kinds = ["control"], priority = 1 }, { name = "puts", kinds = ["put"], weight = 3 }, { name = "rest" }]"#,
+];
+
 /// A machine that can be divided, whose buffers hold one or two packets.
-fn divisible(number: usize, kind: &str, times: [f64; 2], [count, planes]: [u32; 2], spread: &str) -> Machine {
+fn divisible(number: usize, kind: &str, times: [f64; 2], [count, planes]: [u32; 2], [spread, classes]: [&str; 2]) -> Machine {
     let (topology, vcs) = DIVISIBLE[number];
     let text = format!(
         r#"
@@ -242,6 +263,7 @@ host_link = {{ gb_per_s = 1.7, cable_ns = 3 }}
 router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 10, credit_ns = 2, vcs = {vcs},
             buffer_bytes = 552 }}
 topology = {{ {topology} }}
+{classes}
 "#,
         times[0], times[1]
     );
@@ -287,11 +309,15 @@ proptest! {
         cable in prop_oneof![Just(0.0), Just(10.0), Just(300.0)],
         counts in [1u32..3, 1..4],
         is_spread in any::<bool>(),
+        classes in 0..DIVISIBLE_CLASSES.len(),
         is_shared in any::<bool>(),
         threads in 2u32..6,
     ) {
         let spread = if is_spread { r#"spread = "packet","# } else { "" };
-        let machine = divisible(topology, if is_tofu { "tofu" } else { "infiniband-rc" }, [overhead, cable], counts, spread);
+        let keys = [spread, DIVISIBLE_CLASSES[classes]];
+        // Classes are for rails of one plane.
+        let counts = if classes == 0 { counts } else { [counts[0], 1] };
+        let machine = divisible(topology, if is_tofu { "tofu" } else { "infiniband-rc" }, [overhead, cable], counts, keys);
         let mut whole = Netsim::new(&machine, 24, 5).unwrap();
         let mut divided = Netsim::with_threads(&machine, 24, 5, threads).unwrap();
         prop_assert_eq!(divided.threads(), threads, "{}", machine.about);

@@ -529,16 +529,21 @@ fn forwarded(netsim: &mut Netsim, router: u32) -> u64 {
     statistics.links.iter().filter(between).map(|link| link.bytes).sum()
 }
 
-/// What a failed spine held or was about to receive is lost and sent again; once the leaf routers know, all other spines carry the traffic.
+/// What a failed spine held or was about to receive is lost and sent again; once the leaf routers know, all other spines carry the traffic, with
+/// traffic classes as well.
 #[test]
 fn an_all_to_all_outlives_a_failed_spine() {
     let spine = "failure = [{ router = 4, at_ns = 50000, detection_ns = 20000 }]";
-    for tree in [TREE.to_owned(), format!("{TREE}, routes = \"random\""), format!("{TREE}, routes = \"adaptive\"")] {
-        let (before, failed, mut without) = all_to_all(&tree, 16, "");
+    let classes = "class = [{ name = \"control\", kinds = [\"control\"], priority = 1 }, { name = \"rest\" }]";
+    let adaptive = format!("{TREE}, routes = \"adaptive\"");
+    for (tree, classes) in
+        [(TREE, ""), (TREE, classes), (&format!("{TREE}, routes = \"random\""), ""), (&adaptive, ""), (&adaptive, classes)]
+    {
+        let (before, failed, mut without) = all_to_all(tree, 16, classes);
         assert!(failed.is_empty());
-        let (after, failed, mut with) = all_to_all(&tree, 16, spine);
+        let (after, failed, mut with) = all_to_all(tree, 16, &format!("{classes}\n{spine}"));
         let statistics = with.statistics();
-        println!("{tree}: {before} ps without, {after} ps with a failed spine, {} packets lost", statistics.drops);
+        println!("{tree} {classes}: {before} ps without, {after} ps with a failed spine, {} packets lost", statistics.drops);
         assert!(failed.is_empty(), "{failed:?}");
         assert!(statistics.drops > 0 && statistics.retries > 0 && after > before);
         assert!(forwarded(&mut with, 4) < forwarded(&mut without, 4) / 3, "it fails after less than a third of the time");

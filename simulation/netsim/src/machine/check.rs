@@ -5,17 +5,22 @@ use super::domain::DomainSpec;
 use super::noise::Noise;
 use super::software::Software;
 use super::spec::{
-    CongestionSpec, DcqcnSpec, HpccSpec, LinkSpec, RailKind, RailSpec, SharedSpec, SlingshotSpec, Spread, SwiftSpec,
+    ClassSpec, CongestionSpec, DcqcnSpec, HpccSpec, LinkSpec, RailKind, RailSpec, SharedSpec, SlingshotSpec, Spread, SwiftSpec,
 };
 use super::times::{SIZES_MAX, Times};
 use super::{Machine, MachineError};
+use crate::classes::Rule;
 
 /// Maximum number of ports of NICs per node, over all rails; a NIC has a port for each plane.
 const PORTS_MAX: u32 = 64;
 /// Maximum number of cores of a node.
 const CORES_MAX: u32 = 1 << 16;
-/// Maximum number of virtual channels per link.
+/// Maximum number of virtual channels per link, over all classes.
 const VCS_MAX: u8 = 16;
+/// Maximum priority of a traffic class.
+const PRIORITY_MAX: u32 = 15;
+/// Minimum and maximum weight of a traffic class.
+const WEIGHTS: (f64, f64) = (1.0, 1000.0);
 /// Maximum packet size in bytes, header included.
 const PACKET_BYTES_MAX: u32 = 1 << 20;
 /// Maximum of any single delay in nanoseconds: one hour.
@@ -166,6 +171,7 @@ impl RailSpec {
         delay("router.credit_ns", router.credit_ns)?;
         range("router.vcs", u32::from(router.vcs), 1, u32::from(VCS_MAX))?;
         range("router.buffer_bytes", router.buffer_bytes, packet, 1 << 30)?;
+        self.check_classes()?;
         self.check_pauses()?;
         if let Some(ecn) = router.ecn {
             range("router.ecn.max_bytes", ecn.max_bytes, 1, 1 << 30)?;
@@ -207,6 +213,77 @@ impl RailSpec {
             Some(CongestionSpec::Slingshot(slingshot)) => slingshot.check(),
             None => Ok(()),
         }
+    }
+
+    /// Checks the traffic classes: each must be able to get packets, and the last one has what no other has.
+    fn check_classes(&self) -> Result<(), MachineError> {
+        let classes = &self.class;
+        let refuse = |key: &str, class: &ClassSpec, reason: &str| {
+            Err(MachineError(format!("class.{key}, class {:?}: {reason}", class.name)))
+        };
+        if classes.is_empty() {
+            return Ok(());
+        }
+        if self.planes > 1 {
+            let reason = "a rail of several planes has no traffic classes; remove rail.class or set rail.planes=1";
+            return Err(MachineError(format!("class: {reason}")));
+        }
+        let control = match &self.congestion {
+            Some(CongestionSpec::Hpcc(_)) => Some("hpcc"),
+            Some(CongestionSpec::Slingshot(_)) => Some("slingshot"),
+            _ => None,
+        };
+        if let Some(control) = control {
+            let reason = "routers measure the bytes of all classes together; remove rail.class, or choose \"dcqcn\" or \"swift\"";
+            return Err(MachineError(format!("class: with rail.congestion.control = \"{control}\", {reason}")));
+        }
+        let (vcs, count) = (usize::from(self.router.vcs), classes.len());
+        if count * vcs > usize::from(VCS_MAX) {
+            let allowed = format!(
+                "at most {}, as each has {vcs} virtual channels (router.vcs), and a link {VCS_MAX}",
+                usize::from(VCS_MAX) / vcs
+            );
+            return Err(MachineError::value("class", format!("{count} classes"), &allowed));
+        }
+        let rules: Vec<_> = classes.iter().map(Rule::new).collect();
+        for (number, class) in classes.iter().enumerate() {
+            let is_last = number + 1 == count;
+            let has_rule = class.kinds.is_some() || class.operation_bytes_max.is_some();
+            if class.name.is_empty() {
+                return Err(MachineError::value("class.name", "\"\"", "a name"));
+            }
+            if classes[..number].iter().any(|other| other.name == class.name) {
+                return refuse("name", class, "another class has this name");
+            }
+            if !(WEIGHTS.0..=WEIGHTS.1).contains(&class.weight) {
+                let (least, most) = WEIGHTS;
+                return refuse("weight", class, &format!("{} must be from {least} to {most}", class.weight));
+            }
+            if class.priority > PRIORITY_MAX {
+                return refuse("priority", class, &format!("{} must be from 0 to {PRIORITY_MAX}", class.priority));
+            }
+            if class.kinds.as_ref().is_some_and(Vec::is_empty) {
+                return refuse("kinds", class, "must name at least one kind; without this key, all kinds belong to the class");
+            }
+            if !is_last && !has_rule {
+                return refuse(
+                    "kinds",
+                    class,
+                    "has all packets without kinds or operation_bytes_max, so that it must be the last one",
+                );
+            }
+            if is_last && has_rule {
+                return refuse(
+                    "kinds",
+                    class,
+                    "is the last one, so that it must have neither kinds nor operation_bytes_max: it has the rest",
+                );
+            }
+            if !rules[number].is_reachable(&rules[..number]) {
+                return refuse("kinds", class, "earlier classes have all its packets: put it before them, or remove it");
+            }
+        }
+        Ok(())
     }
 
     /// Checks that each buffer can hold the packets that still arrive after it has asked for a pause.

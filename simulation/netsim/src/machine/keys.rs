@@ -157,6 +157,11 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.reduction.bytes_max", Bytes(1 << 16)),
     ("rail.reduction.groups_max", Count(1 << 16)),
     ("rail.reduction.radix", Count(1 << 10)),
+    ("rail.class.name", Text),
+    ("rail.class.kinds", List("words of `put`, `get`, `atomic`, `copy`, `datagram`, `control`")),
+    ("rail.class.operation_bytes_max", Bytes(i64::MAX as u64)),
+    ("rail.class.priority", Count(15)),
+    ("rail.class.weight", Number),
     ("rail.failure.link", List("numbers of two routers")),
     ("rail.failure.router", Count(U32)),
     ("rail.failure.at_ns", Nanoseconds),
@@ -255,6 +260,8 @@ mod tests {
         }
         let failure = "[[rail.failure]]\nno_such = 1\n[rail.topology]";
         assert_eq!(accepted("rx200-qdr", "[rail.topology]", failure), known("rail.failure"));
+        let class = "[[rail.class]]\nno_such = 1\n[rail.topology]";
+        assert_eq!(accepted("rx200-qdr", "[rail.topology]", class), known("rail.class"));
         let mut of_controls = BTreeSet::from(["control".to_owned()]);
         for control in ["dcqcn", "swift", "hpcc", "slingshot"] {
             let with = format!("[rail.congestion]\ncontrol = \"{control}\"\nno_such = 1\n[rail.topology]");

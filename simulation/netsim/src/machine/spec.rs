@@ -116,9 +116,45 @@ pub(crate) struct RailSpec {
     pub(crate) congestion: Option<CongestionSpec>,
     #[serde(default)]
     pub(crate) reduction: Option<ReductionSpec>,
+    /// Traffic classes, each with its own buffers; the first whose rule fits a packet has it.
+    #[serde(default)]
+    pub(crate) class: Vec<ClassSpec>,
     /// Links and routers that fail during operation.
     #[serde(default)]
     pub(crate) failure: Vec<FailureSpec>,
+}
+
+/// A traffic class: which packets belong to it, and its share where several classes wait.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClassSpec {
+    pub(crate) name: String,
+    /// The traffic that belongs to it; all if absent.
+    #[serde(default)]
+    pub(crate) kinds: Option<Vec<TrafficKind>>,
+    /// The largest operation whose packets belong to it; no limit if absent.
+    #[serde(default)]
+    pub(crate) operation_bytes_max: Option<u64>,
+    /// Classes of a higher priority are always first.
+    #[serde(default)]
+    pub(crate) priority: u32,
+    /// Its share among classes of equal priority.
+    #[serde(default = "one_share")]
+    pub(crate) weight: f64,
+}
+
+/// What a packet is for. A packet without bytes of its operation also is `control`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TrafficKind {
+    Put,
+    Get,
+    Atomic,
+    /// An operation that copies bytes between two other nodes.
+    Copy,
+    Datagram,
+    /// Requests, acknowledgements, replies and notifications.
+    Control,
 }
 
 /// A failure of all links between two routers, or of all links of a router, in both directions: packets that are sent over them are lost.
@@ -294,10 +330,10 @@ pub(crate) struct NicSpec {
     pub(crate) packet_bytes: u32,
     pub(crate) header_bytes: u32,
     pub(crate) control_bytes: u32,
-    /// Maximum number of packets read from memory that wait for the link.
+    /// Maximum number of packets read from memory that wait for the link, per class.
     #[serde(default = "transmit_packets")]
     pub(crate) transmit_packets: u32,
-    /// Buffer for packets that wait to be written to memory, per virtual channel.
+    /// Buffer for packets that wait to be written to memory, per class and virtual channel.
     #[serde(default = "receive_bytes")]
     pub(crate) receive_bytes: u32,
     #[serde(default)]
@@ -384,7 +420,7 @@ pub(crate) struct RouterSpec {
     pub(crate) credit_ns: f64,
     #[serde(default = "one_vc")]
     pub(crate) vcs: u8,
-    /// Buffer size per link and virtual channel: at the input, or at the output if the rail's kind is `ethernet`.
+    /// Buffer size per link, class and virtual channel: at the input, or at the output if the rail's kind is `ethernet`.
     pub(crate) buffer_bytes: u32,
     #[serde(default)]
     pub(crate) switching: Switching,
@@ -408,7 +444,7 @@ pub(crate) struct PfcSpec {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EcnSpec {
-    /// Bytes queued for a link above which some packets are marked, and from which all are.
+    /// Bytes of a class queued for a link above which some packets are marked, and from which all are.
     pub(crate) min_bytes: u32,
     pub(crate) max_bytes: u32,
     /// Part of the packets that is marked just below `max_bytes`; it falls linearly to 0 at `min_bytes`.
@@ -428,6 +464,10 @@ pub(crate) enum Switching {
 
 fn one() -> u32 {
     1
+}
+
+fn one_share() -> f64 {
+    1.0
 }
 
 fn one_vc() -> u8 {

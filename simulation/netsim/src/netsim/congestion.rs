@@ -1,6 +1,7 @@
 //! The NICs' part of congestion control, on rails that have it: delaying packets, notifying senders, and answering packets.
 
 use super::Region;
+use super::region::FlowKey;
 use crate::network::Part;
 use crate::nics::flow::{Stamp, Turn};
 use crate::nics::nic::{RailNics, task};
@@ -12,11 +13,11 @@ impl Region {
         let transfer = &mut self.transfers[index];
         transfer.line = Line::HeldBack;
         transfer.pending += 1;
-        let pair = (transfer.from, transfer.to);
         match turn {
             Turn::At(time) => self.at(nic, time, task::STAGED, index),
             Turn::Now | Turn::Answer => {
-                if let Some(flow) = self.flows.get_mut(&pair) {
+                let key = self.flow_of(index);
+                if let Some(flow) = self.flows.get_mut(&key) {
                     flow.waiting.push(index);
                 }
             }
@@ -62,7 +63,8 @@ impl Region {
         let Transfer { from, to, .. } = self.transfers[index];
         let Some(control) = self.rail(to).control.filter(|_| role == role::DATA) else { return };
         let (marked, now) = (self.network.packets[packet].marked, self.queue.now());
-        let Some(flow) = self.flows.get_mut(&(from, to)) else { return };
+        let key = self.flow_of(index);
+        let Some(flow) = self.flows.get_mut(&key) else { return };
         if control.answers() {
             self.answer(packet);
         } else if marked && flow.notifies(&control, now) {
@@ -81,33 +83,33 @@ impl Region {
     /// Handles a notification, or the answer to a packet, at the sender. Its record has been removed.
     pub(crate) fn told_of_congestion(&mut self, packet: u32, index: u32, role: u8) {
         let (now, stamp) = (self.queue.now(), self.stamped(packet));
-        let Transfer { from, to, .. } = self.transfers[index];
-        let RailNics { control: Some(control), telemetry_bytes, .. } = *self.rail(from) else { return };
-        let Some(flow) = self.flows.get_mut(&(from, to)) else { return };
+        let key = self.flow_of(index);
+        let RailNics { control: Some(control), telemetry_bytes, .. } = *self.rail(key.0) else { return };
+        let Some(flow) = self.flows.get_mut(&key) else { return };
         if role == role::CONGESTED {
             flow.notified(&control, now);
         } else {
             let mut none = Vec::new();
             let path = if telemetry_bytes > 0 { self.network.telemetry.path(packet) } else { &mut none };
             flow.answered(&control, now, stamp, path);
-            self.resume_flow(from, to);
+            self.resume_flow(key);
         }
     }
 
     /// Handles the loss of a packet of a flow, or of its answer.
     pub(crate) fn lost_in_flow(&mut self, packet: u32) {
         let Part { transfer: index, role, .. } = self.network.packets[packet].part;
-        let Transfer { from, to, .. } = self.transfers[index];
-        let Some(control) = self.rail(from).control.filter(|_| matches!(role, role::DATA | role::ANSWER)) else { return };
+        let key = self.flow_of(index);
+        let Some(control) = self.rail(key.0).control.filter(|_| matches!(role, role::DATA | role::ANSWER)) else { return };
         let stamp = self.stamped(packet);
-        let Some(flow) = self.flows.get_mut(&(from, to)) else { return };
+        let Some(flow) = self.flows.get_mut(&key) else { return };
         flow.lost(&control, stamp);
-        self.resume_flow(from, to);
+        self.resume_flow(key);
     }
 
     /// Resumes the transfers that wait for an answer.
-    fn resume_flow(&mut self, from: u32, to: u32) {
-        let waiting = self.flows.get_mut(&(from, to)).map(|flow| std::mem::take(&mut flow.waiting)).unwrap_or_default();
+    fn resume_flow(&mut self, key: FlowKey) {
+        let waiting = self.flows.get_mut(&key).map(|flow| std::mem::take(&mut flow.waiting)).unwrap_or_default();
         waiting.into_iter().for_each(|index| self.staged(index));
     }
 }

@@ -7,10 +7,12 @@
 //! | `nics` | NICs: reading, sending, receiving and writing packets |
 //! | `ports` | NICs with several ports: the plane of each packet |
 //! | `reliability` | lost packets, and receivers that are not ready |
+//! | `classes` | the traffic classes of NICs |
 //! | `domain` | operations between ranks whose memories are connected directly |
 //! | `congestion` | the congestion control of NICs |
 //! | `division`, `crossing` | machines divided among threads; packets that cross the border of a region |
 
+mod classes;
 mod congestion;
 mod crossing;
 mod division;

@@ -2,10 +2,10 @@
 //!
 //! A NIC reads packets of its operations from memory one after another, and buffers a few of them until the link takes them.
 //! It writes incoming packets to memory one after another, and frees the buffer space of each when it is written. Control packets
-//! bypass both. Congestion control is in `congestion`.
+//! bypass both. Congestion control is in `congestion`, the queues of traffic classes in `classes`.
 
 use super::Region;
-use super::ports::{Turn, sending};
+use super::ports::{Place, Turn, sending};
 use crate::events::random;
 use crate::machine::spec::{RailKind, Spread, TransmitOrder};
 use crate::network::Part;
@@ -86,8 +86,8 @@ impl Region {
         let from = transfer.from;
         if transfer.line == Line::Out {
             transfer.line = Line::Listed;
-            let bound = self.bound(index);
-            sending(&mut self.nics, &mut self.ports, from, bound).push(&mut self.transfers, index);
+            let place = self.place(index);
+            sending(&mut self.nics, &mut self.class_queues, &mut self.ports, from, place).push(&mut self.transfers, index);
         }
         self.transmit(from);
     }
@@ -101,15 +101,14 @@ impl Region {
             if state.reading || state.buffered >= rail.transmit_packets {
                 return;
             }
-            let turn = match rail.planes {
-                1 => Turn { network: rail.first_network, port: None, bound: None },
-                _ => match self.port_in_turn(nic) {
-                    Some(turn) => turn,
-                    None => return,
-                },
+            let turn = match (rail.planes, rail.classes.is_empty()) {
+                (1, true) => Some(Turn { network: rail.first_network, class: 0, place: Place::Nic, port: None }),
+                (1, false) => self.class_in_turn(nic),
+                _ => self.port_in_turn(nic),
             };
+            let Some(turn) = turn else { return };
             let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
-            let line = sending(&mut self.nics, &mut self.ports, nic, turn.bound);
+            let line = sending(&mut self.nics, &mut self.class_queues, &mut self.ports, nic, turn.place);
             let Some(index) = line.first() else { return };
             let transfer = &mut self.transfers[index];
             if transfer.phase == Phase::Ended || transfer.sent == transfer.packets {
@@ -121,7 +120,8 @@ impl Region {
             let sequence = transfer.sent;
             let mut stamp = Stamp::default();
             if let Some(control) = &rail.control {
-                let flow = self.flows.entry((transfer.from, transfer.to)).or_insert_with(|| control.flow());
+                let key = (transfer.from, transfer.to, turn.class);
+                let flow = self.flows.entry(key).or_insert_with(|| control.flow());
                 let may = flow.turn(control, now);
                 if may == flow::Turn::Now {
                     stamp = flow.sends(control, now, rail.payload(transfer, sequence) as u32 + rail.header_bytes);
@@ -143,18 +143,23 @@ impl Region {
             let bytes = payload as u32 + rail.header_bytes;
             let (all, turns) = (transfer.sent == transfer.packets, rail.order == TransmitOrder::RoundRobin);
             if all || turns {
-                let line = sending(&mut self.nics, &mut self.ports, nic, turn.bound);
+                let line = sending(&mut self.nics, &mut self.class_queues, &mut self.ports, nic, turn.place);
                 line.pop(&self.transfers);
                 self.transfers[index].line = if all { Line::Out } else { Line::Listed };
                 if !all {
                     line.push(&mut self.transfers, index);
                 }
             }
-            let state = &mut self.nics[nic as usize];
-            state.buffered += 1;
+            match turn.place {
+                Place::Class(queue) => {
+                    self.class_queues[queue].buffered += 1;
+                    rail.classes.charge(turn.class, &mut self.class_leads[rail.queues(nic)], bytes);
+                }
+                _ => self.nics[nic as usize].buffered += 1,
+            }
             turn.port.into_iter().for_each(|port| self.ports[port].buffered += 1);
-            let part = Part { transfer: index, sequence, role: role::DATA };
-            let packet = self.network.packet(turn.network, state.terminal, header, bytes, part);
+            let part = Part { transfer: index, sequence, role: role::DATA, class: turn.class };
+            let packet = self.network.packet(turn.network, self.nics[nic as usize].terminal, header, bytes, part);
             self.stamp(packet, stamp);
             if done > now {
                 self.nics[nic as usize].reading = true;
@@ -200,10 +205,15 @@ impl Region {
     pub(crate) fn left(&mut self, packet: u32, terminal: u32) {
         let packet = &self.network.packets[packet];
         if packet.part.role == role::DATA {
-            let network = packet.network();
+            let (network, class) = (packet.network(), packet.part.class);
             let nic = self.network.fabrics[usize::from(network)].first_nic + terminal;
-            self.nics[nic as usize].buffered -= 1;
-            if self.rail(nic).planes > 1 {
+            let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
+            if rail.classes.is_empty() {
+                self.nics[nic as usize].buffered -= 1;
+            } else {
+                self.class_queues[rail.queues(nic)][usize::from(class)].buffered -= 1;
+            }
+            if rail.planes > 1 {
                 self.free_port(nic, network);
             }
             self.transmit(nic);
@@ -228,12 +238,13 @@ impl Region {
     }
 
     fn control_packet(&mut self, [from, to]: [u32; 2], index: u32, role: u8, bytes: u32) -> u32 {
+        let class = self.class_of(index, role);
         let transfer = &mut self.transfers[index];
         transfer.under_way += 1;
         let header = RoutingHeader::new(self.nics[to as usize].terminal, transfer.salt, transfer.via);
         let network = self.network_of_control(from, to, (header.salt, header.via));
         let terminal = self.nics[from as usize].terminal;
-        self.network.packet(network, terminal, header, bytes, Part { transfer: index, sequence: 0, role })
+        self.network.packet(network, terminal, header, bytes, Part { transfer: index, sequence: 0, role, class })
     }
 
     /// Returns the numbers that determine the route of a packet.

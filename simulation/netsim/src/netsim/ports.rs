@@ -9,28 +9,47 @@ use super::Region;
 use crate::events::pool::List;
 use crate::events::random::mix;
 use crate::machine::spec::Spread;
-use crate::nics::nic::{Nic, RailNics};
+use crate::nics::nic::{ClassQueue, Nic, RailNics};
 use crate::nics::port::Port;
-use crate::nics::transfer::Transfer;
+use crate::nics::transfer::{Transfer, role};
 use crate::topology::RoutingHeader;
+
+/// The list in which an operation with packets to send waits.
+#[derive(Clone, Copy)]
+pub(crate) enum Place {
+    /// That of the NIC.
+    Nic,
+    /// That of a class of the NIC, by the index of its queue.
+    Class(usize),
+    /// That of a port of the NIC.
+    Port(usize),
+}
 
 /// The source of the next packet of a NIC.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn {
     /// The number of the network, which is that of a plane.
     pub(crate) network: u8,
+    /// The class; 0 if the rail has none.
+    pub(crate) class: u8,
+    pub(crate) place: Place,
     /// The port, if the NIC has several.
     pub(crate) port: Option<usize>,
-    /// The port whose list has the operation; `None` for the list of the NIC.
-    pub(crate) bound: Option<usize>,
 }
 
-/// Returns the list of operations of a port, or that of a NIC.
+/// Returns the list of operations of a place of a NIC.
 #[inline]
-pub(crate) fn sending<'a>(nics: &'a mut [Nic], ports: &'a mut [Port], nic: u32, bound: Option<usize>) -> &'a mut List {
-    match bound {
-        Some(port) => &mut ports[port].sending,
-        None => &mut nics[nic as usize].sending,
+pub(crate) fn sending<'a>(
+    nics: &'a mut [Nic],
+    class_queues: &'a mut [ClassQueue],
+    ports: &'a mut [Port],
+    nic: u32,
+    place: Place,
+) -> &'a mut List {
+    match place {
+        Place::Nic => &mut nics[nic as usize].sending,
+        Place::Class(queue) => &mut class_queues[queue].sending,
+        Place::Port(port) => &mut ports[port].sending,
     }
 }
 
@@ -41,18 +60,21 @@ impl Region {
         first_port + ((nic - first) * planes + plane) as usize
     }
 
-    /// Returns the port in whose list an operation waits; `None` if it waits in the list of its NIC.
+    /// Returns the list in which an operation waits.
     #[inline]
-    pub(crate) fn bound(&mut self, index: u32) -> Option<usize> {
+    pub(crate) fn place(&mut self, index: u32) -> Place {
         let from = self.transfers[index].from;
         let rail = self.rail(from);
+        if !rail.classes.is_empty() {
+            return Place::Class(rail.queues(from).start + usize::from(self.class_of(index, role::DATA)));
+        }
         if rail.planes == 1 || rail.spread == Spread::Packet {
-            return None;
+            return Place::Nic;
         }
         let Transfer { to, sent, .. } = self.transfers[index];
         let numbers = self.route_numbers(index, sent);
         let plane = self.plane(from, to, numbers);
-        Some(self.port(from, plane))
+        Place::Port(self.port(from, plane))
     }
 
     /// Returns the source of the next packet of a NIC with several ports; `None` if no port with an operation has room.
@@ -63,7 +85,7 @@ impl Region {
             let index = self.nics[nic as usize].sending.first()?;
             let plane = self.emptiest(nic, index);
             let port = self.port(nic, plane);
-            let turn = Turn { network: first_network + plane as u8, port: Some(port), bound: None };
+            let turn = Turn { network: first_network + plane as u8, class: 0, place: Place::Nic, port: Some(port) };
             return (self.ports[port].buffered < most).then_some(turn);
         }
         loop {
@@ -76,7 +98,7 @@ impl Region {
             self.nics[nic as usize].last_plane = plane as u8;
             let port = self.port(nic, plane);
             if !self.leaves(nic, plane) {
-                return Some(Turn { network: first_network + plane as u8, port: Some(port), bound: Some(port) });
+                return Some(Turn { network: first_network + plane as u8, class: 0, place: Place::Port(port), port: Some(port) });
             }
         }
     }

@@ -7,6 +7,7 @@ use std::iter::repeat_n;
 
 use pelago_base::{Duration, Instant};
 
+use crate::classes::{ATOMIC_BYTES, Classes};
 use crate::events::pool::{List, NONE, Pool};
 use crate::events::prefetch::prefetch;
 use crate::events::queue::{Distance, Event, Queue};
@@ -18,7 +19,7 @@ use crate::network::{Fabric, Failures, Marking, Medium, Messages, Network, Packe
 use crate::nics::domain::{self, Domains};
 use crate::nics::flow::{Flow, Stamp};
 use crate::nics::flowlet::{FLOWLETS, Flowlet};
-use crate::nics::nic::{Nic, RailNics, task};
+use crate::nics::nic::{ClassQueue, Nic, RailNics, task};
 use crate::nics::node::{Node, SharedMemory};
 use crate::nics::port::Port;
 use crate::nics::transfer::{AttemptTable, OperationFacts, OperationKind, Phase, Transfer};
@@ -49,8 +50,11 @@ pub(crate) struct Region {
     pub(crate) ports: Vec<Port>,
     /// The most recent flowlets of each NIC, on rails that spread packets by flowlets.
     pub(crate) flowlets: Vec<Flowlet>,
-    /// The congestion control state per pair of source and destination NIC, on rails with congestion control.
-    pub(crate) flows: HashMap<(u32, u32), Flow>,
+    /// For each class of each NIC of rails with classes: its queue, and its lead in reading packets.
+    pub(crate) class_queues: Vec<ClassQueue>,
+    pub(crate) class_leads: Vec<u64>,
+    /// The congestion control state per pair of source and destination NIC and class, on rails with congestion control.
+    pub(crate) flows: HashMap<FlowKey, Flow>,
     /// What answers return of packets, by the numbers of packets and of answers, on rails where each packet is answered.
     pub(crate) stamps: Vec<Stamp>,
     choice: NicChoice,
@@ -92,6 +96,8 @@ impl Region {
             sequences: Vec::new(),
             ports: Vec::new(),
             flowlets: Vec::new(),
+            class_queues: Vec::new(),
+            class_leads: Vec::new(),
             flows: HashMap::new(),
             stamps: Vec::new(),
             choice: machine.choice,
@@ -118,7 +124,8 @@ impl Region {
         let first = self.nics.len() as u32;
         let number = self.rails.len() as u8;
         let (networks, ports) = (self.network.fabrics.len() as u8, self.ports.len());
-        self.rails.push(RailNics::new(spec, software, first, (networks, ports, self.flowlets.len())));
+        let firsts = (networks, ports, self.flowlets.len(), self.class_queues.len());
+        self.rails.push(RailNics::new(spec, software, first, firsts));
         self.nics.extend((0..terminals).map(|terminal| Nic::new(number, terminal)));
         if self.nics.len() >= ENTITIES_MAX as usize {
             return Err(MachineError::too_many(nodes));
@@ -141,6 +148,7 @@ impl Region {
             cable: picoseconds(link.cable_ns),
             loss: random::probability(link.loss),
         };
+        let classes = Classes::new(&spec.class);
         let failures = Failures::new(spec, &topology, terminals)?;
         let counts_queues = signals.is_some() || router.ecn.is_some() || topology.adapts().is_some() || topology.chooses_links();
         let routers = if spec.planes > 1 { topology.routers(terminals) } else { 0 };
@@ -168,6 +176,9 @@ impl Region {
                 topology,
                 terminals,
                 vcs: router.vcs,
+                lanes: router.vcs * classes.count(),
+                classes: classes.clone(),
+                first_share: 0,
                 pipeline: picoseconds(router.routing_ns)
                     + picoseconds(router.vc_allocation_ns)
                     + picoseconds(router.switch_allocation_ns),
@@ -191,6 +202,11 @@ impl Region {
         }
         if spec.nic.spread == Spread::Flowlet {
             self.flowlets.resize(self.flowlets.len() + terminals as usize * FLOWLETS, Flowlet::default());
+        }
+        if !spec.class.is_empty() {
+            let queues = self.class_queues.len() + terminals as usize * spec.class.len();
+            self.class_queues.resize(queues, ClassQueue::EMPTY);
+            self.class_leads.resize(queues, 0);
         }
         self.held.resize(self.nics.len(), List::EMPTY);
         if spec.planes > 1 {
@@ -627,6 +643,9 @@ fn fetch(
     }
 }
 
+/// The source and destination NIC of a flow, and its class.
+pub(crate) type FlowKey = (u32, u32, u8);
+
 /// An operation that is posted and has not started.
 #[derive(Clone, Copy)]
 pub(crate) struct Posted {
@@ -668,7 +687,7 @@ pub(super) fn parts(operation: NetworkOperation) -> (OperationKind, u32, u32, u3
     match operation {
         NetworkOperation::Put { from, to, bytes } => (OperationKind::Put, from, from, to, bytes),
         NetworkOperation::Get { by, at, bytes } => (OperationKind::Get, by, at, by, bytes),
-        NetworkOperation::Atomic { by, at } => (OperationKind::Atomic, by, at, by, 8),
+        NetworkOperation::Atomic { by, at } => (OperationKind::Atomic, by, at, by, ATOMIC_BYTES),
         NetworkOperation::Copy { by, from, to, bytes } if by == from => (OperationKind::Put, by, from, to, bytes),
         NetworkOperation::Copy { by, from, to, bytes } if by == to => (OperationKind::Get, by, from, to, bytes),
         NetworkOperation::Copy { by, from, to, bytes } => (OperationKind::Copy, by, from, to, bytes),

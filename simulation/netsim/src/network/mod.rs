@@ -10,6 +10,11 @@
 //! - the lane has been free for the time that allocating it takes,
 //! - the buffer at the far end has room for the whole packet.
 //!
+//! On a rail with traffic classes (`classes`), each class has its own lanes, so that neither full buffers nor pauses of a class delay another. The
+//! link then goes to the class whose turn it is. To know the classes that wait, it must know the packets that follow: behind a packet that leaves a
+//! buffer, the next one stands in line at once if it takes the same link, although it cannot leave before. A link whose turn is that of a class that
+//! waits only for the allocation of its lane waits as well. Input ports do not hold packets back: a low class would delay a high one.
+//!
 //! The first packet in line holds the lane: others wait even while the holder waits for its port or for room. A grant fixes
 //! when the head reaches the next router, so no further event happens on the link. The time at which buffer space is freed is known
 //! when the packet leaves the buffer. It is stored with the lane, and becomes an event only if a packet waits for the space.
@@ -23,6 +28,7 @@
 //! space is freed later by the difference.
 
 mod border;
+mod classes;
 mod failures;
 mod pauses;
 mod records;
@@ -45,8 +51,6 @@ use crate::events::queue::{Distance, Event, Queue};
 use crate::events::random::happens;
 use crate::events::{ENTITIES_MAX, class};
 use crate::machine::spec::Switching;
-use crate::nics::hpcc::HopRecord;
-use crate::nics::transfer::role;
 use crate::topology::{Ring, RoutingHeader};
 
 /// All links and routers of all rails. Each plane of a rail has a number as a network of its own.
@@ -61,6 +65,9 @@ pub(crate) struct Network {
     releases: Pool<Release>,
     /// A record for each lane of rails with flow control by pauses.
     pauses: Vec<Pause>,
+    /// For each class of each channel of rails with classes: its lead, and its queued bytes as in [`Channel::queued`].
+    leads: Vec<u64>,
+    class_queued: Vec<u32>,
     pub(crate) telemetry: Telemetry,
     pub(crate) outcomes: VecDeque<PacketOutcome>,
     seed: u64,
@@ -81,6 +88,8 @@ impl Network {
             packets: Pool::new(),
             releases: Pool::new(),
             pauses: Vec::new(),
+            leads: Vec::new(),
+            class_queued: Vec::new(),
             telemetry: Telemetry::default(),
             outcomes: VecDeque::new(),
             seed,
@@ -95,13 +104,19 @@ impl Network {
         let network = self.fabrics.len() as u8;
         let links = fabric.topology.links();
         let channels = self.channels.len() + 2 * fabric.terminals as usize + links.len();
-        let lanes = self.lanes.len() + (channels - self.channels.len()) * usize::from(fabric.vcs);
+        let lanes = self.lanes.len() + (channels - self.channels.len()) * usize::from(fabric.lanes);
         if lanes >= ENTITIES_MAX as usize {
             return false;
         }
         fabric.first_channel = self.channels.len() as u32;
         fabric.first_lane = self.lanes.len() as u32;
         fabric.first_pause = self.pauses.len() as u32;
+        fabric.first_share = self.leads.len() as u32;
+        if !fabric.classes.is_empty() {
+            let shares = (channels - self.channels.len()) * usize::from(fabric.classes.count());
+            self.leads.resize(self.leads.len() + shares, 0);
+            self.class_queued.resize(self.leads.len(), 0);
+        }
         if fabric.pfc.is_some() {
             self.pauses.resize(self.pauses.len() + lanes - self.lanes.len(), Pause::default());
         }
@@ -145,7 +160,7 @@ impl Network {
             ejects,
         });
         self.ports.push(0);
-        for _ in 0..fabric.vcs {
+        for _ in 0..fabric.lanes {
             self.lanes.push(Lane {
                 free: 0,
                 drained: 0,
@@ -156,6 +171,7 @@ impl Network {
                 line: List::EMPTY,
                 buffer: List::EMPTY,
                 waiting: 0,
+                last: NONE,
                 asked: false,
                 starved: false,
             });
@@ -181,7 +197,7 @@ impl Network {
             input: NONE,
             port: NONE,
             channel,
-            lane: fabric.lane(channel, 0),
+            lane: fabric.lane(channel, part.class, 0),
             lanes: fabric.vcs,
             ring: Ring::None,
             network,
@@ -331,12 +347,8 @@ impl Network {
             let state = &mut self.lanes[lane as usize];
             if state.room < bytes {
                 self.drops += 1;
-                let fabric = &self.fabrics[usize::from(network)];
-                if fabric.counts_queues() {
-                    self.channels[channel as usize].queued -= bytes;
-                    if let Some(backlog) = self.telemetry.backlog(fabric, channel) {
-                        backlog.leaves(now, bytes);
-                    }
+                if self.fabrics[usize::from(network)].counts_queues() {
+                    self.unqueue(packet, channel, now);
                 }
                 self.outcomes.push_back(PacketOutcome::Lost(packet));
                 return;
@@ -356,19 +368,6 @@ impl Network {
             self.wake_at(queue, channel, at);
         } else if self.line_up(request, ring) {
             self.serve(queue, channel);
-        }
-    }
-
-    /// Reports a packet at its last router if too many bytes wait for its NIC.
-    fn report_congestion(&mut self, packet: u32, channel: u32, now: u64) {
-        let Packet { network, part, .. } = self.packets[packet];
-        let fabric = &self.fabrics[usize::from(network)];
-        let Some(Signals::LastHop { threshold }) = fabric.signals else { return };
-        if !self.channels[channel as usize].ejects || part.role != role::DATA {
-            return;
-        }
-        if self.telemetry.backlog(fabric, channel).is_some_and(|backlog| backlog.at(now) > threshold.into()) {
-            self.outcomes.push_back(PacketOutcome::Congests(packet));
         }
     }
 
@@ -411,7 +410,7 @@ impl Network {
     /// Grants a channel to the packets that may have it now, and schedules the next time at which one may.
     fn serve(&mut self, queue: &mut Queue, channel: u32) {
         let now = queue.now();
-        while let Some((request, at)) = self.choose(channel, now) {
+        while let Some((request, at)) = self.next(channel, now) {
             if at > now {
                 return self.wake_at(queue, channel, at);
             }
@@ -451,13 +450,25 @@ impl Network {
 
     /// Returns when a packet that is first in line may be sent.
     #[inline]
-    fn possible(&mut self, Request { packet, channel, lane, .. }: Request, now: u64) -> u64 {
+    fn possible(&mut self, request: Request, now: u64) -> u64 {
+        self.admitted(request, now).max(self.follows(request))
+    }
+
+    /// Returns when the packet before it has left its buffer, and its lane can be allocated again.
+    #[inline]
+    fn follows(&self, Request { packet, lane, .. }: Request) -> u64 {
+        self.packets[packet].ready.max(self.lanes[lane as usize].free)
+    }
+
+    /// Returns when the link, the input port and the far end permit a packet to be sent.
+    #[inline]
+    fn admitted(&mut self, Request { packet, channel, lane, .. }: Request, now: u64) -> u64 {
         let Packet { port, bytes, ring, network, .. } = self.packets[packet];
         let fabric = &self.fabrics[usize::from(network)];
         let state = &self.lanes[lane as usize];
-        let mut at = now.max(self.channels[channel as usize].free).max(state.free);
+        let mut at = now.max(self.channels[channel as usize].free);
         if !fabric.drops {
-            if port != NONE && fabric.pfc.is_none() {
+            if port != NONE && fabric.has_ports() {
                 at = at.max(self.ports[port as usize]);
             }
             let need = fabric.claim(bytes) + if ring == Ring::Enters { fabric.packet_max } else { 0 };
@@ -469,28 +480,6 @@ impl Network {
             }
         }
         at
-    }
-
-    /// The record of pauses of a lane of a channel, if it has one.
-    #[inline]
-    fn pause(&self, channel: u32, lane: u32) -> Option<usize> {
-        if self.pauses.is_empty() {
-            return None;
-        }
-        let fabric = &self.fabrics[usize::from(self.channels[channel as usize].network)];
-        fabric.pfc.map(|_| (fabric.first_pause + lane - fabric.first_lane) as usize)
-    }
-
-    /// Returns when the pause of a lane ends: `now` if it is not paused, `u64::MAX` if the time is not known yet. A release of buffer space then
-    /// serves the channel.
-    fn unpaused_at(&mut self, channel: u32, lane: u32, now: u64) -> u64 {
-        let Some(pause) = self.pause(channel, lane) else { return now };
-        let thresholds = self.fabrics[usize::from(self.channels[channel as usize].network)].pfc;
-        let ends = thresholds.and_then(|thresholds| self.pauses[pause].ends(now, thresholds));
-        ends.unwrap_or_else(|| {
-            self.lanes[lane as usize].starved = true;
-            u64::MAX
-        })
     }
 
     /// Returns when a lane has room for `bytes`; `u64::MAX` if the time is not known yet. A release of buffer space then serves the channel.
@@ -550,20 +539,14 @@ impl Network {
         let lost = (medium.loss > 0 && happens(self.seed, u64::from(number), channel.packets, medium.loss))
             || (!fabric.failures.is_empty() && fabric.failures.loses(number - fabric.first_channel, now));
         if let Some(marking) = fabric.marking.filter(|_| input != NONE) {
-            let probability = marking.probability(channel.queued);
+            let queued = match fabric.classes.is_empty() {
+                true => channel.queued,
+                false => self.class_queued[fabric.shares(number)][usize::from(self.packets[packet].part.class)],
+            };
+            let probability = marking.probability(queued);
             if happens(!self.seed, u64::from(number), channel.packets, probability) {
                 self.packets[packet].marked = true;
                 self.marks += 1;
-            }
-        }
-        if input != NONE && fabric.counts_queues() {
-            channel.queued -= bytes;
-            let queue = self.telemetry.backlog(fabric, number).map(|backlog| backlog.leaves(now, bytes));
-            if let Some(queue) =
-                queue.filter(|_| fabric.signals == Some(Signals::Telemetry) && self.packets[packet].part.role == role::DATA)
-            {
-                let [sent, queue] = [channel.bytes, queue].map(|bytes| medium.rate.time(bytes));
-                self.telemetry.path(packet).push(HopRecord { channel: number, time: now, sent, queue });
             }
         }
         channel.bytes += u64::from(bytes);
@@ -573,9 +556,16 @@ impl Network {
         if !drops {
             state.room -= claim;
         }
+        if !fabric.classes.is_empty() {
+            fabric.classes.charge(self.packets[packet].part.class, &mut self.leads[fabric.shares(number)], bytes);
+        }
         let pause = (fabric.pfc.is_some()).then(|| (fabric.first_pause + lane - fabric.first_lane) as usize);
+        let terminal = number - fabric.first_channel;
+        if input != NONE && fabric.counts_queues() {
+            self.depart(packet, number, now);
+        }
         match (input, drops) {
-            (NONE, _) => self.outcomes.push_back(PacketOutcome::Left { packet, terminal: number - fabric.first_channel }),
+            (NONE, _) => self.outcomes.push_back(PacketOutcome::Left { packet, terminal }),
             (_, true) => self.release(queue, number, lane, now + time, bytes),
             (_, false) => self.leave(queue, request, time),
         }
@@ -642,7 +632,7 @@ impl Network {
     }
 
     /// Starts the departure of a packet from its buffer, which takes `time`.
-    fn leave(&mut self, queue: &mut Queue, Request { packet, input, .. }: Request, time: u64) {
+    fn leave(&mut self, queue: &mut Queue, Request { packet, input, channel, .. }: Request, time: u64) {
         let now = queue.now();
         let Packet { port, bytes, network, .. } = self.packets[packet];
         let fabric = &self.fabrics[usize::from(network)];
@@ -652,9 +642,14 @@ impl Network {
         let back = now + fabric.credit + medium.cable + slower;
         let drained = now + time + fabric.bubble;
         let claim = fabric.claim(bytes);
+        let has_classes = !fabric.classes.is_empty();
         let state = &mut self.lanes[input as usize];
         state.drained = drained;
+        if has_classes {
+            state.last = channel;
+        }
         match state.buffer.pop(&self.packets) {
+            Some(next) if has_classes => self.schedule_by_class(queue, next),
             Some(next) => self.schedule(queue, next, drained),
             None => state.asked = false,
         }
@@ -682,7 +677,7 @@ impl Network {
         let choices = fabric.topology.choices(router, &state.header);
         let mut hop = fabric.topology.route(router, &mut state.header, fabric.vcs);
         if let (Some((first, count)), Some(link)) = (choices, hop.link) {
-            hop.link = Some(self.shortest(network, link, first, count, queue.now()));
+            hop.link = Some(self.shortest(packet, link, first, count, queue.now()));
         }
         let state = &mut self.packets[packet];
         let fabric = &self.fabrics[usize::from(network)];
@@ -698,11 +693,14 @@ impl Network {
         state.channel = fabric.first_channel + next;
         if fabric.counts_queues() {
             self.channels[state.channel as usize].queued += state.bytes;
+            if !fabric.classes.is_empty() {
+                self.class_queued[fabric.shares(state.channel)][usize::from(state.part.class)] += state.bytes;
+            }
             if let Some(backlog) = self.telemetry.backlog(fabric, state.channel) {
                 backlog.comes(state.ready, state.bytes);
             }
         }
-        state.lane = fabric.lane(state.channel, hop.vc);
+        state.lane = fabric.lane(state.channel, state.part.class, hop.vc);
         (state.lanes, state.ring) = (hop.vcs, hop.ring);
         let lane = &mut self.lanes[state.input as usize];
         if fabric.drops || fabric.pfc.is_some() {
@@ -713,7 +711,7 @@ impl Network {
         } else {
             lane.asked = true;
             let drained = lane.drained;
-            self.schedule(queue, packet, drained);
+            if fabric.classes.is_empty() { self.schedule(queue, packet, drained) } else { self.schedule_by_class(queue, packet) }
         }
     }
 
@@ -755,15 +753,17 @@ impl Network {
             let fabric = &self.fabrics[usize::from(state.network)];
             let number = channel as u32 - fabric.first_channel;
             let to_terminal = (fabric.terminals..2 * fabric.terminals).contains(&number);
-            let (vcs, room) = (u32::from(fabric.vcs), if to_terminal && !fabric.drops { fabric.receive } else { fabric.buffer });
-            for lane in lane..lane + vcs {
+            let (lanes, room) =
+                (u32::from(fabric.lanes), if to_terminal && !fabric.drops { fabric.receive } else { fabric.buffer });
+            for lane in lane..lane + lanes {
                 self.collect(lane, u64::MAX);
                 let state = &self.lanes[lane as usize];
                 assert_eq!((state.room, state.waiting, state.asked), (room, 0, false), "lane {lane}");
             }
-            lane += vcs;
+            lane += lanes;
         }
         assert_eq!(self.releases.used(), 0, "room is left");
+        assert!(self.class_queued.iter().all(|&bytes| bytes == 0), "bytes are queued");
         assert!(self.telemetry.backlogs.iter().all(Backlog::is_empty), "packets wait");
     }
 }

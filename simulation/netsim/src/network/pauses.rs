@@ -1,10 +1,12 @@
-//! Flow control by pauses (PFC, IEEE 802.1Qbb) of one virtual channel: its buffer asks the sender to stop when it fills up, and to continue when
-//! it has emptied.
+//! Flow control by pauses (PFC, IEEE 802.1Qbb) of one virtual channel of a class: its buffer asks the sender to stop when it fills up, and to
+//! continue when it has emptied.
 //!
 //! The sender sees arrivals at the buffer and departures from it with the delay that a pause takes to reach it. Both are recorded as soon as
 //! their times are known, which may lie in the future, and evaluated when the sender has a packet. Hence no pause is an event.
 
 use std::collections::VecDeque;
+
+use super::Network;
 
 /// Bytes in a buffer at which the sender must stop, and at which it may continue.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +92,30 @@ impl Pause {
 enum Change {
     Comes(u32),
     Goes(u32),
+}
+
+impl Network {
+    /// The record of pauses of a lane of a channel, if it has one.
+    #[inline]
+    pub(super) fn pause(&self, channel: u32, lane: u32) -> Option<usize> {
+        if self.pauses.is_empty() {
+            return None;
+        }
+        let fabric = &self.fabrics[usize::from(self.channels[channel as usize].network)];
+        fabric.pfc.map(|_| (fabric.first_pause + lane - fabric.first_lane) as usize)
+    }
+
+    /// Returns when the pause of a lane ends: `now` if it is not paused, `u64::MAX` if the time is not known yet. A release of buffer space then
+    /// serves the channel.
+    pub(super) fn unpaused_at(&mut self, channel: u32, lane: u32, now: u64) -> u64 {
+        let Some(pause) = self.pause(channel, lane) else { return now };
+        let thresholds = self.fabrics[usize::from(self.channels[channel as usize].network)].pfc;
+        let ends = thresholds.and_then(|thresholds| self.pauses[pause].ends(now, thresholds));
+        ends.unwrap_or_else(|| {
+            self.lanes[lane as usize].starved = true;
+            u64::MAX
+        })
+    }
 }
 
 #[cfg(test)]

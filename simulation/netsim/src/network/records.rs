@@ -3,6 +3,7 @@
 use super::failures::Failures;
 use super::pauses::Thresholds;
 use super::telemetry::Signals;
+use crate::classes::Classes;
 use crate::events::class;
 use crate::events::pool::{Linked, List};
 use crate::events::queue::Event;
@@ -14,7 +15,7 @@ use crate::topology::{Ring, RoutingHeader, Topology};
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Packet {
-    /// When its head may ask for the next link.
+    /// When its head may take the next link. On rails with classes, it may stand in line before.
     pub(super) ready: u64,
     pub(crate) part: Part,
     pub(super) header: RoutingHeader,
@@ -93,6 +94,7 @@ pub(crate) struct Part {
     /// Its number within the transfer.
     pub(crate) sequence: u32,
     pub(crate) role: u8,
+    pub(crate) class: u8,
 }
 
 impl Linked for Packet {
@@ -148,7 +150,7 @@ pub(super) struct Channel {
     pub(super) ejects: bool,
 }
 
-/// One virtual channel of a channel. One cache line.
+/// One virtual channel of a channel, of one class. One cache line.
 #[repr(align(64))]
 pub(super) struct Lane {
     /// When it can be allocated again.
@@ -167,6 +169,8 @@ pub(super) struct Lane {
     pub(super) buffer: List,
     /// Number of packets in `line`.
     pub(super) waiting: u16,
+    /// On rails with classes, the channel over which the last packet has left its downstream buffer.
+    pub(super) last: u32,
     /// Whether a packet of the downstream buffer asks, or is scheduled to ask.
     pub(super) asked: bool,
     /// Whether a packet waits for buffer space whose release time is not known yet.
@@ -205,7 +209,12 @@ pub(crate) struct Fabric {
     pub(crate) first_router: u32,
     pub(crate) topology: Topology,
     pub(crate) terminals: u32,
+    /// Number of virtual channels of each class, and of lanes of a channel.
     pub(crate) vcs: u8,
+    pub(crate) lanes: u8,
+    pub(crate) classes: Classes,
+    /// The index of its first share.
+    pub(crate) first_share: u32,
     /// Time from the arrival of a head until it may ask.
     pub(crate) pipeline: u64,
     /// Time from a grant until the head is on the cable.
@@ -294,10 +303,24 @@ impl Fabric {
         !self.failures.is_empty() && self.failures.avoids(2 * self.terminals + link, now)
     }
 
-    /// The lane of a virtual channel of a channel.
+    /// The lane of a virtual channel of a class of a channel.
     #[inline]
-    pub(super) fn lane(&self, channel: u32, vc: u8) -> u32 {
-        self.first_lane + (channel - self.first_channel) * u32::from(self.vcs) + u32::from(vc)
+    pub(super) fn lane(&self, channel: u32, class: u8, vc: u8) -> u32 {
+        let lane = u32::from(class) * u32::from(self.vcs) + u32::from(vc);
+        self.first_lane + (channel - self.first_channel) * u32::from(self.lanes) + lane
+    }
+
+    /// Whether one packet at a time leaves an input port.
+    #[inline]
+    pub(super) fn has_ports(&self) -> bool {
+        self.pfc.is_none() && self.classes.is_empty()
+    }
+
+    /// The shares of the classes of a channel.
+    pub(super) fn shares(&self, channel: u32) -> std::ops::Range<usize> {
+        let count = usize::from(self.classes.count());
+        let first = self.first_share as usize + (channel - self.first_channel) as usize * count;
+        first..first + count
     }
 
     /// The room that a packet takes in a buffer.

@@ -1,6 +1,6 @@
 //! The choice of a route by queues or failed links.
 
-use super::{Fabric, Network};
+use super::{Fabric, Network, Packet, Part};
 use crate::events::random::mix;
 use crate::topology::{Path, Queues, RoutingHeader};
 
@@ -29,7 +29,7 @@ struct LinkQueue {
 impl Network {
     /// Chooses the route of a packet that arrives at its first router.
     pub(super) fn choose_route(&mut self, now: u64, packet: u32, router: u32) {
-        let network = self.packets[packet].network;
+        let Packet { network, part: Part { class, .. }, .. } = self.packets[packet];
         let mut header = self.packets[packet].header;
         let fabric = &self.fabrics[usize::from(network)];
         let (adapts, has_detours) = (fabric.topology.adapts(), fabric.topology.has_detours());
@@ -38,10 +38,10 @@ impl Network {
             header.path = Path::Detour;
         }
         let chosen = match adapts {
-            None => self.route(network, router, header, Queues::Local, now),
+            None => self.route((network, class), router, header, Queues::Local, now),
             Some(queues) => {
                 let [usual, detour] = [Path::Usual, Path::Detour]
-                    .map(|path| self.route(network, router, RoutingHeader { path, ..header }, queues, now));
+                    .map(|path| self.route((network, class), router, RoutingHeader { path, ..header }, queues, now));
                 let is_longer = self.cost(&usual, now) > self.cost(&detour, now);
                 header.path = if is_longer { Path::Detour } else { Path::Usual };
                 if is_longer { detour } else { usual }
@@ -58,7 +58,7 @@ impl Network {
         for _ in 0..TRIES {
             let other = mix(u64::from(header.salt) << 32 | u64::from(header.via));
             (header.salt, header.via, header.path) = (other as u32, (other >> 32) as u32, Path::Detour);
-            if !self.route(network, router, header, Queues::Local, now).is_broken {
+            if !self.route((network, 0), router, header, Queues::Local, now).is_broken {
                 return (header, false);
             }
         }
@@ -75,16 +75,16 @@ impl Network {
             return false;
         }
         let router = topology.router(from);
-        let is_broken = self.route(network, router, header, Queues::Local, now).is_broken;
+        let is_broken = self.route((network, 0), router, header, Queues::Local, now).is_broken;
         !is_broken || (topology.has_detours() && !self.around_failures(network, router, header, now).1)
     }
 
     /// Chooses once more at a later router, if the topology permits a detour that begins there.
     pub(super) fn revise_route(&mut self, now: u64, packet: u32, router: u32) {
-        let (network, header) = (self.packets[packet].network, self.packets[packet].header);
+        let Packet { network, header, part: Part { class, .. }, .. } = self.packets[packet];
         let Some(path) = self.fabrics[usize::from(network)].topology.late_detour(router, &header) else { return };
-        let [usual, detour] =
-            [header.path, path].map(|path| self.route(network, router, RoutingHeader { path, ..header }, Queues::Local, now));
+        let [usual, detour] = [header.path, path]
+            .map(|path| self.route((network, class), router, RoutingHeader { path, ..header }, Queues::Local, now));
         if !detour.is_broken && (usual.is_broken || self.cost(&usual, now) > self.cost(&detour, now)) {
             self.packets[packet].header.path = path;
         }
@@ -95,8 +95,8 @@ impl Network {
         route.links * route.queue.map_or(0, |queue| self.load(queue, now))
     }
 
-    /// Follows the route that a header describes.
-    fn route(&self, network: u8, router: u32, mut header: RoutingHeader, queues: Queues, now: u64) -> Route {
+    /// Follows the route that a header describes. The class of the packet only selects the queue.
+    fn route(&self, (network, class): (u8, u8), router: u32, mut header: RoutingHeader, queues: Queues, now: u64) -> Route {
         let fabric = &self.fabrics[usize::from(network)];
         let (mut at, mut route) = (router, Route::default());
         loop {
@@ -106,13 +106,13 @@ impl Network {
             route.links += 1;
             route.is_broken |= fabric.avoids(link, now);
             if route.queue.is_none() && (queues == Queues::Local || fabric.topology.is_global(link)) {
-                route.queue = Some(LinkQueue { channel, lane: fabric.lane(channel, hop.vc), lanes: hop.vcs });
+                route.queue = Some(LinkQueue { channel, lane: fabric.lane(channel, class, hop.vc), lanes: hop.vcs });
             }
             at = self.channels[channel as usize].to;
         }
     }
 
-    /// Returns the bytes queued for a link and in the buffers at its far end.
+    /// Returns the bytes queued for a link, of all classes, and those of one class in the buffers at its far end.
     fn load(&mut self, LinkQueue { channel, lane, lanes }: LinkQueue, now: u64) -> u64 {
         let state = &self.channels[channel as usize];
         let (queued, network) = (u64::from(state.queued), usize::from(state.network));
@@ -125,13 +125,14 @@ impl Network {
 
     /// Returns the link with the shortest queue among `count` links of one router; links that are known to be failed come last. Among equals,
     /// returns `usual`, or else the next one after it.
-    pub(super) fn shortest(&mut self, network: u8, usual: u32, first: u32, count: u32, now: u64) -> u32 {
+    pub(super) fn shortest(&mut self, packet: u32, usual: u32, first: u32, count: u32, now: u64) -> u32 {
+        let Packet { network, part: Part { class, .. }, .. } = self.packets[packet];
         let fabric = &self.fabrics[usize::from(network)];
         let (base, vcs) = (fabric.first_channel + 2 * fabric.terminals, fabric.vcs);
         let in_turn = (0..count).map(|step| first + (usual - first + step) % count);
         let cost = |link: &u32| {
             let (channel, broken) = (base + link, self.fabrics[usize::from(network)].avoids(*link, now));
-            let lane = self.fabrics[usize::from(network)].lane(channel, 0);
+            let lane = self.fabrics[usize::from(network)].lane(channel, class, 0);
             (broken, self.load(LinkQueue { channel, lane, lanes: vcs }, now))
         };
         in_turn.min_by_key(cost).unwrap_or(usual)

@@ -6,8 +6,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Fabric;
+use super::{Fabric, Network, Packet, PacketOutcome};
 use crate::nics::hpcc::HopRecord;
+use crate::nics::transfer::role;
 
 /// What the routers of a rail do for its congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +88,46 @@ impl Telemetry {
     pub(crate) fn hand_over(&mut self, packet: u32, answer: u32) {
         self.path(packet.max(answer));
         self.paths.swap(packet as usize, answer as usize);
+    }
+}
+
+impl Network {
+    /// Reports a packet at its last router if too many bytes wait for its NIC.
+    pub(super) fn report_congestion(&mut self, packet: u32, channel: u32, now: u64) {
+        let Packet { network, part, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
+        let Some(Signals::LastHop { threshold }) = fabric.signals else { return };
+        if !self.channels[channel as usize].ejects || part.role != role::DATA {
+            return;
+        }
+        if self.telemetry.backlog(fabric, channel).is_some_and(|backlog| backlog.at(now) > threshold.into()) {
+            self.outcomes.push_back(PacketOutcome::Congests(packet));
+        }
+    }
+
+    /// Takes the bytes of a packet that is sent, or lost, out of the queue of a link; returns the bytes that wait after it, if the rail has signals.
+    #[inline]
+    pub(super) fn unqueue(&mut self, packet: u32, channel: u32, now: u64) -> Option<u64> {
+        let Packet { bytes, network, part, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(network)];
+        self.channels[channel as usize].queued -= bytes;
+        if !fabric.classes.is_empty() {
+            self.class_queued[fabric.shares(channel)][usize::from(part.class)] -= bytes;
+        }
+        self.telemetry.backlog(fabric, channel).map(|backlog| backlog.leaves(now, bytes))
+    }
+
+    /// A router sends a packet: the packet leaves the queue of the link, and gets a record of the link as it was before.
+    #[inline]
+    pub(super) fn depart(&mut self, packet: u32, channel: u32, now: u64) {
+        let Some(queue) = self.unqueue(packet, channel, now) else { return };
+        let Packet { bytes, network, part, .. } = self.packets[packet];
+        if self.fabrics[usize::from(network)].signals == Some(Signals::Telemetry) && part.role == role::DATA {
+            let state = &self.channels[channel as usize];
+            let rate = &self.media[usize::from(state.medium)].rate;
+            let [sent, queue] = [state.bytes - u64::from(bytes), queue].map(|bytes| rate.time(bytes));
+            self.telemetry.path(packet).push(HopRecord { channel, time: now, sent, queue });
+        }
     }
 }
 

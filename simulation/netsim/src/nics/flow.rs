@@ -1,4 +1,4 @@
-//! Congestion control of a flow: the packets from one NIC to another.
+//! Congestion control of a flow: the packets of one traffic class from one NIC to another.
 //!
 //! DCQCN (Zhu et al., *Congestion Control for Large-Scale RDMA Deployments*, SIGCOMM 2015) sets a rate: a notification, which the receiver of a
 //! marked packet sends, cuts it in proportion to an estimate of congestion, and time and bytes without one raise it again. Swift (Kumar et al.,

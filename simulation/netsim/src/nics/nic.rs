@@ -2,6 +2,7 @@
 
 use pelago_base::Duration;
 
+use crate::classes::Classes;
 use crate::events::pool::List;
 use crate::events::rate::Rate;
 use crate::machine::software::{Detection, Software};
@@ -66,6 +67,9 @@ pub(crate) struct RailNics {
     pub(crate) flowlet: u64,
     pub(crate) first_flowlet: usize,
     pub(crate) control: Option<Control>,
+    pub(crate) classes: Classes,
+    /// The first class queue of its first NIC.
+    first_queue: usize,
     /// Bytes of the telemetry in data packets, which `header_bytes` contains, and in answers.
     pub(crate) telemetry_bytes: u32,
     /// The preparation of a transfer before its first packet: up to this many bytes, a fixed time, and a rate.
@@ -85,12 +89,12 @@ pub(crate) struct RailNics {
 }
 
 impl RailNics {
-    /// `first_network`, `first_port` and `first_flowlet` are those of the rail.
+    /// `first_network`, `first_port`, `first_flowlet` and `first_queue` are those of the rail.
     pub(crate) fn new(
         spec: &RailSpec,
         software: &Software,
         first: u32,
-        (first_network, first_port, first_flowlet): (u8, usize, usize),
+        (first_network, first_port, first_flowlet, first_queue): (u8, usize, usize, usize),
     ) -> Self {
         let nic = &spec.nic;
         Self {
@@ -120,6 +124,8 @@ impl RailNics {
                 .congestion
                 .as_ref()
                 .map(|congestion| Control::new(congestion, f64::from(spec.planes_of_operation()) * spec.host_link().gb_per_s)),
+            classes: Classes::new(&spec.class),
+            first_queue,
             telemetry_bytes: 0,
             stages: nic.stages.iter().map(|&(bytes, time, rate)| (bytes, picoseconds(time), bytes_per_second(rate))).collect(),
             bank: picoseconds(bank_ns(nic, software)),
@@ -133,6 +139,13 @@ impl RailNics {
             not_ready: picoseconds(spec.reliability.not_ready_ns),
             not_ready_retries: spec.reliability.not_ready_retries,
         }
+    }
+
+    /// The queues of the classes of one of its NICs, on a rail with classes.
+    pub(crate) fn queues(&self, nic: u32) -> std::ops::Range<usize> {
+        let count = usize::from(self.classes.count());
+        let first = self.first_queue + (nic - self.first) as usize * count;
+        first..first + count
     }
 
     /// Makes packets carry the telemetry of up to `hops` routers.
@@ -193,7 +206,7 @@ pub(crate) struct Nic {
     pub(crate) reading: bool,
     /// The plane for which it has read last, if it has several ports.
     pub(crate) last_plane: u8,
-    /// Number of packets that were or are being read, and that the link has not taken.
+    /// Number of packets that were or are being read, and that the link has not taken; 0 if its rail has classes.
     pub(crate) buffered: u32,
     /// Its number on the rail.
     pub(crate) terminal: u32,
@@ -207,8 +220,21 @@ pub(crate) struct Nic {
     pub(crate) stage_free: u64,
     /// Number of atomics performed.
     pub(crate) atomics: u64,
+    /// Operations with packets to send, if its rail has no classes and they do not wait for a port.
+    pub(crate) sending: List,
+}
+
+/// What a NIC sends of one class.
+#[derive(Clone, Copy)]
+pub(crate) struct ClassQueue {
     /// Operations with packets to send.
     pub(crate) sending: List,
+    /// Number of packets that were or are being read, and that the link has not taken.
+    pub(crate) buffered: u32,
+}
+
+impl ClassQueue {
+    pub(crate) const EMPTY: Self = Self { sending: List::EMPTY, buffered: 0 };
 }
 
 /// The memory of each NIC, besides a list of packets that wait for a receive slot.

@@ -30,7 +30,7 @@ impl Machine {
         if lanes < u64::from(ENTITIES_MAX) { Ok(()) } else { Err(MachineError::too_many(nodes)) }
     }
 
-    /// Returns the number of channels (the directions of links) and of lanes (their virtual channels) of all rails.
+    /// Returns the number of channels (the directions of links) and of lanes (their virtual channels, for each class) of all rails.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Machine {
         self.rails.iter().try_fold((0, 0), |(channels, lanes), rail| {
             let of_plane = 2 * u64::from(nodes * rail.count) + Topology::new(rail, nodes)?.link_count();
             let more = u64::from(rail.planes) * of_plane;
-            Ok((channels + more, lanes + more * u64::from(rail.router.vcs)))
+            Ok((channels + more, lanes + more * u64::from(rail.router.vcs) * rail.class.len().max(1) as u64))
         })
     }
 
