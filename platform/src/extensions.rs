@@ -2,7 +2,7 @@
 
 use pelago_base::{Instant, Rank, Team};
 
-use crate::transport::{Endpoint, PostError, Token};
+use crate::posting::{Endpoint, PostError, Token};
 
 /// What a network offers besides access to memory. A wrapper forwards each part that it does not change. No method has a default body, so that
 /// a wrapper cannot forget one.

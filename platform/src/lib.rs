@@ -22,6 +22,7 @@ mod clock;
 mod extensions;
 pub mod limits;
 mod parts;
+mod posting;
 mod transport;
 mod trusted;
 mod wait;
@@ -39,9 +40,9 @@ pub use pelago_memory::{
 };
 /// The word on which a rank sleeps: the doorbell that [`Reach::bell`] returns.
 pub use pelago_sync::{Doorbell, Slept};
+pub use posting::{Endpoint, PostError, Token};
 pub use transport::{
-    Address, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail, RegisterError, Registry,
-    Token, Transfer, Transport,
+    Address, Completion, ConnectError, Failure, Flags, Network, Operation, Rail, RegisterError, Registry, Transfer, Transport,
 };
 pub use trusted::TrustedTransport;
 pub use wait::{Activity, Awaited, Fault, For, Reports, Tally, VirtualTime, Wait, WaitPolicy, WaitSite, Woken};

@@ -4,6 +4,7 @@ pub use pelago_base::Failure;
 use pelago_base::{AtomicOperator, Blocks, GlobalAddress, Instant, Rank, Shape, Width};
 use pelago_memory::{Cells, Region};
 
+use crate::posting::{Endpoint, PostError, Token};
 use crate::{Capabilities, Extensions};
 
 /// One way to access other ranks' memory.
@@ -196,10 +197,6 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
     }
 }
 
-/// One peer through one transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Endpoint(pub u32);
-
 /// Number of one of the networks of a transport: 0 to [`MAX`](Self::MAX) − 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rail(u8);
@@ -221,10 +218,6 @@ impl Rail {
         self.0 as usize
     }
 }
-
-/// The poster's identifier of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Token(pub u64);
 
 /// Address of a transport endpoint, in the format of that transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -378,34 +371,4 @@ pub enum RegisterError {
     /// The system refused.
     #[error("the system refused to register memory: {0}")]
     System(String),
-}
-
-/// An operation was not accepted and had no effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PostError {
-    /// The queue has no room: call `progress`, then post again.
-    #[error("the transport's queue is full")]
-    Full,
-    /// No such endpoint.
-    #[error("{0:?} is not connected")]
-    Unknown(Endpoint),
-    /// The endpoint has no route to the destination rank of a `Copy`: see [`Network::rail_of_copy`].
-    #[error("the way to the first rank of a copy does not lead to rank {0}")]
-    Elsewhere(Rank),
-    /// The transport moves bytes, not only sizes.
-    #[error("this transport moves bytes, not only sizes")]
-    Sizes,
-    /// This rail accepts only single blocks, or the blocks are more than it accepts, differ in size between the two ends, or overlap.
-    #[error("this transport does not take these blocks as one operation")]
-    Blocks,
-    /// This rank has not opened such a group of reductions.
-    #[error("this rank takes no part in such a group of reductions")]
-    Group,
-    /// The rail does not accept so few bytes with a signal, or no put with signal at all.
-    #[error("this transport does not take these bytes and their signal as one operation")]
-    Signalled,
-    /// A `Write` is longer than the transport captures, or another transfer is longer than the transport accepts as one operation.
-    #[error("{0} bytes are more than this transport takes in one operation of this kind")]
-    TooLong(usize),
 }

@@ -7,14 +7,11 @@
 
 use std::cmp::Reverse;
 
+use crate::machine::rule::{Rule, Traffic};
 use crate::machine::spec::{ClassSpec, TrafficKind};
-use crate::nics::transfer::OperationKind;
 
 /// The cost of a byte of a class of weight 1.
 const BYTE: f64 = (1 << 20) as f64;
-
-/// The bit of packets that carry no bytes of their operation, beside the bit of its kind.
-const CONTROL: u16 = 0x100;
 
 /// The classes of a rail; none if it does not tell classes apart.
 #[derive(Clone, Debug, Default)]
@@ -26,60 +23,6 @@ struct Class {
     priority: u32,
     /// The lead that a byte brings.
     cost: u64,
-}
-
-/// Which packets belong to a class, unless an earlier class has them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rule {
-    /// A bit for each kind of operation, and [`CONTROL`] for all packets without bytes.
-    kinds: u16,
-    bytes_max: u64,
-}
-
-impl Rule {
-    pub(crate) fn new(spec: &ClassSpec) -> Self {
-        let bit = |&kind: &TrafficKind| match kind {
-            TrafficKind::Put => bit(OperationKind::Put),
-            TrafficKind::Get => bit(OperationKind::Get),
-            TrafficKind::Atomic => bit(OperationKind::Atomic),
-            TrafficKind::Copy => bit(OperationKind::Copy),
-            TrafficKind::Datagram => bit(OperationKind::Datagram),
-            TrafficKind::Control => CONTROL,
-        };
-        let kinds = spec.kinds.as_ref().map_or(u16::MAX, |kinds| kinds.iter().map(bit).fold(0, |all, kind| all | kind));
-        Self { kinds, bytes_max: spec.operation_bytes_max.unwrap_or(u64::MAX) }
-    }
-
-    fn has(&self, traffic: u16, bytes: u64) -> bool {
-        self.kinds & traffic != 0 && bytes <= self.bytes_max
-    }
-
-    /// Whether a packet can belong to this class although none of `earlier` has it.
-    pub(crate) fn is_reachable(&self, earlier: &[Self]) -> bool {
-        let kinds = [OperationKind::Put, OperationKind::Get, OperationKind::Atomic, OperationKind::Copy, OperationKind::Datagram];
-        kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)]).any(|(kind, is_control)| {
-            let traffic = traffic(kind, is_control);
-            let earlier = || earlier.iter().filter(|rule| rule.kinds & traffic != 0);
-            // An operation of so many bytes is the first that no earlier class has.
-            let bytes = match kind {
-                OperationKind::Atomic if !is_control => return false,
-                OperationKind::Atomic => Some(ATOMIC_BYTES).filter(|&bytes| earlier().all(|rule| !rule.has(traffic, bytes))),
-                _ => earlier().map(|rule| rule.bytes_max).max().map_or(Some(0), |most| most.checked_add(1)),
-            };
-            bytes.is_some_and(|bytes| self.has(traffic, bytes))
-        })
-    }
-}
-
-/// Size of the word of an atomic.
-pub(crate) const ATOMIC_BYTES: u64 = 8;
-
-fn bit(kind: OperationKind) -> u16 {
-    1 << kind as u16
-}
-
-fn traffic(kind: OperationKind, is_control: bool) -> u16 {
-    bit(kind) | if is_control { CONTROL } else { 0 }
 }
 
 /// The sort key of classes that can send: the smallest is next.
@@ -108,11 +51,11 @@ impl Classes {
 
     /// Returns the class of a packet of an operation; the last one has what no other has.
     #[inline]
-    pub(crate) fn of(&self, kind: OperationKind, is_control: bool, bytes: u64) -> u8 {
+    pub(crate) fn of(&self, kind: TrafficKind, is_control: bool, bytes: u64) -> u8 {
         if self.is_empty() {
             return 0;
         }
-        let traffic = traffic(kind, is_control);
+        let traffic = Traffic::of(kind, is_control);
         self.0.iter().position(|class| class.rule.has(traffic, bytes)).unwrap_or(self.0.len() - 1) as u8
     }
 
@@ -180,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_first_rule_that_fits_decides() {
-        use TrafficKind::{Atomic, Control, Put};
+        use TrafficKind::{Atomic, Control, Get, Put};
         let specs = [
             class(Some(&[Atomic]), None, 0, 1.0),
             class(Some(&[Put]), Some(100), 0, 1.0),
@@ -189,29 +132,8 @@ mod tests {
         ];
         let classes = Classes::new(&specs);
         let of = |kind, is_control, bytes| classes.of(kind, is_control, bytes);
-        assert_eq!([of(OperationKind::Atomic, true, 8), of(OperationKind::Put, false, 100)], [0, 1]);
-        assert_eq!([of(OperationKind::Put, true, 100), of(OperationKind::Put, true, 101)], [1, 2], "acknowledgements");
-        assert_eq!([of(OperationKind::Put, false, 101), of(OperationKind::Get, false, 8)], [3, 3]);
-        let rules: Vec<_> = specs.iter().map(Rule::new).collect();
-        assert!((0..4).all(|number| rules[number].is_reachable(&rules[..number])));
-    }
-
-    #[test]
-    fn a_class_that_gets_nothing_is_found() {
-        use TrafficKind::{Atomic, Control, Get, Put};
-        let is_reachable = |specs: &[ClassSpec]| {
-            let rules: Vec<_> = specs.iter().map(Rule::new).collect();
-            rules[rules.len() - 1].is_reachable(&rules[..rules.len() - 1])
-        };
-        let all = || class(None, None, 0, 1.0);
-        let of = |kinds: &[TrafficKind], most| class(Some(kinds), most, 0, 1.0);
-        assert!(!is_reachable(&[all(), all()]));
-        assert!(!is_reachable(&[of(&[Put], None), of(&[Put], Some(8))]));
-        assert!(!is_reachable(&[of(&[Put, Get], Some(100)), of(&[Get], Some(100))]));
-        assert!(!is_reachable(&[of(&[Control], None), of(&[Atomic], None)]), "an atomic has packets without bytes only");
-        assert!(!is_reachable(&[of(&[Put], Some(100)), of(&[Atomic], Some(7))]));
-        assert!(is_reachable(&[of(&[Put, Get], Some(100)), of(&[Get], Some(101))]));
-        assert!(is_reachable(&[of(&[Atomic], Some(7)), of(&[Atomic], None)]));
-        assert!(is_reachable(&[of(&[Control], None), of(&[Put], None)]));
+        assert_eq!([of(Atomic, true, 8), of(Put, false, 100)], [0, 1]);
+        assert_eq!([of(Put, true, 100), of(Put, true, 101)], [1, 2], "acknowledgements");
+        assert_eq!([of(Put, false, 101), of(Get, false, 8)], [3, 3]);
     }
 }

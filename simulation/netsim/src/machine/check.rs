@@ -3,13 +3,13 @@
 use super::datagrams::Datagrams;
 use super::domain::DomainSpec;
 use super::noise::Noise;
+use super::rule::Rule;
 use super::software::Software;
 use super::spec::{
     ClassSpec, CongestionSpec, DcqcnSpec, HpccSpec, LinkSpec, RailKind, RailSpec, SharedSpec, SlingshotSpec, Spread, SwiftSpec,
 };
 use super::times::{SIZES_MAX, Times};
 use super::{Machine, MachineError};
-use crate::classes::Rule;
 
 /// Maximum number of ports of NICs per node, over all rails; a NIC has a port for each plane.
 const PORTS_MAX: u32 = 64;

@@ -5,6 +5,7 @@
 //! | this file | a description that was read and checked |
 //! | `spec`, `software`, `datagrams`, `noise`, `domain`, `topologies` | its tables: hardware, use and interruptions of cores, domains of a node, networks |
 //! | `reduction` | reductions by routers or NICs |
+//! | `rule` | which packets belong to a traffic class |
 //! | `times` | tables of times by size |
 //! | `check` | the check of all values |
 //! | `keys` | all values by their paths |
@@ -15,6 +16,7 @@ pub(crate) mod domain;
 pub(crate) mod keys;
 pub(crate) mod noise;
 pub(crate) mod reduction;
+pub(crate) mod rule;
 pub(crate) mod software;
 pub(crate) mod spec;
 pub(crate) mod times;

@@ -11,7 +11,7 @@ impl Region {
     #[inline]
     pub(crate) fn class_of(&self, index: u32, role: u8) -> u8 {
         let Transfer { by, kind, bytes, .. } = self.transfers[index];
-        self.rail(by).classes.of(kind, role != role::DATA, bytes)
+        self.rail(by).classes.of(kind.traffic(), role != role::DATA, bytes)
     }
 
     /// Returns the flow of the packets of an operation that carry its bytes.

@@ -7,11 +7,12 @@ use std::iter::repeat_n;
 
 use pelago_base::{Duration, Instant};
 
-use crate::classes::{ATOMIC_BYTES, Classes};
+use crate::classes::Classes;
 use crate::events::pool::{List, NONE, Pool};
 use crate::events::prefetch::prefetch;
 use crate::events::queue::{Distance, Event, Queue};
 use crate::events::{ENTITIES_MAX, class, random};
+use crate::machine::rule::ATOMIC_BYTES;
 use crate::machine::software::Software;
 use crate::machine::spec::{CongestionSpec, LinkSpec, NicChoice, RailKind, RailSpec, Spread};
 use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};

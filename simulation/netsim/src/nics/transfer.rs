@@ -1,6 +1,7 @@
 //! Transfers: the state of an operation over the network at the NICs that take part.
 
 use crate::events::pool::{Linked, NONE};
+use crate::machine::spec::TrafficKind;
 
 /// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +11,20 @@ pub(crate) enum OperationKind {
     Atomic,
     Copy,
     Datagram,
+}
+
+impl OperationKind {
+    /// Returns the kind by which traffic classes know it.
+    #[inline]
+    pub(crate) fn traffic(self) -> TrafficKind {
+        match self {
+            Self::Put => TrafficKind::Put,
+            Self::Get => TrafficKind::Get,
+            Self::Atomic => TrafficKind::Atomic,
+            Self::Copy => TrafficKind::Copy,
+            Self::Datagram => TrafficKind::Datagram,
+        }
+    }
 }
 
 /// The phase of a transfer.
