@@ -133,11 +133,12 @@ impl<T: Transport, S: FnMut(&str) + Send> Reductions for Trace<T, S> {
         self.now = now;
         let network = self.inner.extensions().and_then(|inner| inner.reductions()).ok_or(PostError::Group)?;
         let contributed = network.contribute(now, to, operator, words, token);
-        let what = format_args!("{operator:?} of {} words in group {}", words.len(), to.0);
-        match contributed {
-            Ok(()) => self.write(format_args!("contribute {}: {what}", token.0)),
-            Err(error) => self.write(format_args!("refuse {}: {what}: {error}", token.0)),
-        }
+        let (what, refusal) = match contributed {
+            Ok(()) => ("contribute", String::new()),
+            Err(error) => ("refuse", format!(": {error}")),
+        };
+        let (token, group, count) = (token.0, to.0, words.len());
+        self.write(format_args!("{what} {token}: {operator:?} of {count} words in group {group}{refusal}"));
         contributed
     }
 
