@@ -230,6 +230,12 @@ if tried allocated; then
 fi
 if tried slurm; then
     table slurm_pmi2 "srun --mpi=pmi2"
-    if srun --mpi=list 2>&1 | grep -q pmix; then table slurm_pmix "srun --mpi=pmix"; else echo "not tried: Slurm has no PMIx plugin" >&2; fi
+    if ! srun --mpi=list 2>&1 | grep -q pmix; then
+        echo "not tried: Slurm has no PMIx plugin" >&2
+    elif srun --mpi=pmix true 2>&1 | grep -q "can not load PMIx library"; then
+        echo "not tried: Slurm's PMIx plugin finds no libpmix.so (Debian: libpmix-dev)" >&2
+    else
+        table slurm_pmix "srun --mpi=pmix"
+    fi
     table slurm_plain "srun --mpi=none"
 fi

@@ -68,6 +68,10 @@ impl PeerProgram {
             return Ok(program);
         }
         let text = String::from_utf8_lossy(&compiled.stderr).into_owned();
+        // The compiler's wrapper belongs to another package than the headers.
+        if text.contains("mpi.h: No such file") {
+            return Err(format!("{remedy}; mpi.h is missing"));
+        }
         Err(format!("{mpicc} does not compile the program: {}", text.lines().next().unwrap_or("without a message")))
     }
 
