@@ -3,6 +3,10 @@
 
 use pelago::Pod;
 
+pub(crate) use self::long_double::LongDouble;
+
+mod long_double;
+
 /// An operator that combines two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Combine {
@@ -113,79 +117,3 @@ macro_rules! complex {
 }
 
 complex! { f32 f64 }
-
-/// A `long double` of C on x86-64: a number of ten bytes, and six bytes of padding.
-pub(crate) type LongDouble = [u8; 16];
-
-#[cfg(target_arch = "x86_64")]
-impl Value for LongDouble {
-    fn combine(self, with: Self, how: Combine) -> Self {
-        use std::arch::asm;
-        let (left, right) = (self.as_ptr(), with.as_ptr());
-        let mut combined = [0; 16];
-        let into = combined.as_mut_ptr();
-        macro_rules! compute {
-            ($instruction:literal) => {
-                // SAFETY: reads ten bytes of each operand and writes ten of the result; the register stack of the floating-point unit is unchanged.
-                unsafe {
-                    asm!(
-                        "fld tbyte ptr [{left}]", "fld tbyte ptr [{right}]", $instruction, "fstp tbyte ptr [{into}]",
-                        left = in(reg) left, right = in(reg) right, into = in(reg) into,
-                        out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _, out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
-                        options(nostack),
-                    )
-                }
-            };
-        }
-        match how {
-            Combine::Product => compute!("fmulp"),
-            Combine::Max | Combine::Min => {
-                let is_right_greater: u8;
-                // SAFETY: reads ten bytes of each operand; the register stack of the floating-point unit is unchanged.
-                unsafe {
-                    asm!(
-                        "fld tbyte ptr [{left}]", "fld tbyte ptr [{right}]", "fcomip st(0), st(1)", "seta {greater}", "fstp st(0)",
-                        left = in(reg) left, right = in(reg) right, greater = out(reg_byte) is_right_greater,
-                        out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _, out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
-                        options(nostack),
-                    );
-                }
-                return if (is_right_greater != 0) == (how == Combine::Max) { with } else { self };
-            }
-            _ => compute!("faddp"),
-        }
-        combined
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-impl Value for LongDouble {
-    fn combine(self, _: Self, _: Combine) -> Self {
-        crate::refusal::refuse("shmem_longdouble_reduce", &"this processor's long double is not supported")
-    }
-}
-
-#[cfg(test)]
-#[cfg(target_arch = "x86_64")]
-mod tests {
-    use super::*;
-
-    fn long(value: f64) -> LongDouble {
-        let mut long = [0; 16];
-        // SAFETY: reads eight bytes and writes ten.
-        unsafe {
-            std::arch::asm!("fld qword ptr [{from}]", "fstp tbyte ptr [{into}]", from = in(reg) &raw const value, into = in(reg) long.as_mut_ptr(),
-                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _, out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _);
-        }
-        long
-    }
-
-    #[test]
-    fn long_doubles_are_combined() {
-        let of = |how| long(6.5).combine(long(-2.0), how);
-        assert_eq!(of(Combine::Sum), long(4.5));
-        assert_eq!(of(Combine::Product), long(-13.0));
-        assert_eq!((of(Combine::Max), of(Combine::Min)), (long(6.5), long(-2.0)));
-        assert_eq!(long(-2.0).combine(long(6.5), Combine::Max), long(6.5));
-    }
-}

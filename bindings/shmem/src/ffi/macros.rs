@@ -127,27 +127,31 @@ macro_rules! g {
 }
 pub(crate) use g;
 
-/// Defines a function with a `long double` as an argument or result, which Rust does not support: it is passed on the stack, or returned in a register
-/// of the floating-point unit.
+/// Defines a function with a `long double` as an argument or result, which Rust does not support. x86-64 passes it on the stack and returns it in a register
+/// of the floating-point unit; aarch64 does both in the vector register `q0`.
 macro_rules! with_long_double {
-    ($name:ident, $($line:literal),+; $target:ident) => {
+    ($name:ident, x86_64: $($line:literal),+; aarch64: $($arm_line:literal),+; $target:ident) => {
         #[doc = concat!("`", stringify!($name), "` of the standard.")]
         ///
         /// # Safety
         /// Pointers satisfy the requirements of the standard.
-        #[cfg(target_arch = "x86_64")]
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name() {
-            std::arch::naked_asm!($($line),+, target = sym $target)
+            #[cfg(target_arch = "x86_64")]
+            std::arch::naked_asm!($($line),+, target = sym $target);
+            #[cfg(target_arch = "aarch64")]
+            std::arch::naked_asm!($($arm_line),+, target = sym $target);
         }
 
-        #[cfg(target_arch = "x86_64")]
         const _: () = {
             #[unsafe(naked)]
             #[unsafe(export_name = concat!("p", stringify!($name)))]
             unsafe extern "C" fn profiled() {
+                #[cfg(target_arch = "x86_64")]
                 std::arch::naked_asm!("jmp {}", sym $name);
+                #[cfg(target_arch = "aarch64")]
+                std::arch::naked_asm!("b {}", sym $name);
             }
         };
     };
@@ -164,9 +168,15 @@ macro_rules! long_double_p {
             unsafe extern "C" fn put_in_context(ctx: usize, dest: *mut c_void, pe: c_int, value: *const c_void) {
                 transfer::put::<16>(stringify!($with_context), ctx, Mode::Blocking, (dest, value), 1, pe)
             }
-            // The address of the value is computed before the stack pointer changes; the stack is then aligned for the call.
-            with_long_double!($name, "lea rdx, [rsp + 8]", "sub rsp, 8", "call {target}", "add rsp, 8", "ret"; put);
-            with_long_double!($with_context, "lea rcx, [rsp + 8]", "sub rsp, 8", "call {target}", "add rsp, 8", "ret"; put_in_context);
+            // x86-64: the address of the value is computed before the stack pointer changes; the stack is then aligned for the call.
+            with_long_double!($name,
+                x86_64: "lea rdx, [rsp + 8]", "sub rsp, 8", "call {target}", "add rsp, 8", "ret";
+                aarch64: "sub sp, sp, #32", "str x30, [sp, #16]", "str q0, [sp]", "mov x2, sp", "bl {target}", "ldr x30, [sp, #16]", "add sp, sp, #32", "ret";
+                put);
+            with_long_double!($with_context,
+                x86_64: "lea rcx, [rsp + 8]", "sub rsp, 8", "call {target}", "add rsp, 8", "ret";
+                aarch64: "sub sp, sp, #32", "str x30, [sp, #16]", "str q0, [sp]", "mov x3, sp", "bl {target}", "ldr x30, [sp, #16]", "add sp, sp, #32", "ret";
+                put_in_context);
         };
     };
 }
@@ -181,8 +191,14 @@ macro_rules! long_double_g {
             unsafe extern "C" fn get_in_context(ctx: usize, source: *const c_void, pe: c_int, value: *mut c_void) {
                 transfer::get::<16>(stringify!($with_context), ctx, Mode::Blocking, (value, source), 1, pe)
             }
-            with_long_double!($name, "sub rsp, 24", "mov rdx, rsp", "call {target}", "fld tbyte ptr [rsp]", "add rsp, 24", "ret"; get);
-            with_long_double!($with_context, "sub rsp, 24", "mov rcx, rsp", "call {target}", "fld tbyte ptr [rsp]", "add rsp, 24", "ret"; get_in_context);
+            with_long_double!($name,
+                x86_64: "sub rsp, 24", "mov rdx, rsp", "call {target}", "fld tbyte ptr [rsp]", "add rsp, 24", "ret";
+                aarch64: "sub sp, sp, #32", "str x30, [sp, #16]", "mov x2, sp", "bl {target}", "ldr q0, [sp]", "ldr x30, [sp, #16]", "add sp, sp, #32", "ret";
+                get);
+            with_long_double!($with_context,
+                x86_64: "sub rsp, 24", "mov rcx, rsp", "call {target}", "fld tbyte ptr [rsp]", "add rsp, 24", "ret";
+                aarch64: "sub sp, sp, #32", "str x30, [sp, #16]", "mov x3, sp", "bl {target}", "ldr q0, [sp]", "ldr x30, [sp, #16]", "add sp, sp, #32", "ret";
+                get_in_context);
         };
     };
 }
