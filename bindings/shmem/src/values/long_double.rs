@@ -149,7 +149,13 @@ mod tests {
         assert_eq!(of(Combine::Sum), long(4.5));
         assert_eq!(of(Combine::Product), long(-13.0));
         assert_eq!((of(Combine::Max), of(Combine::Min)), (long(6.5), long(-2.0)));
-        assert_eq!((long(-2.0).combine(long(6.5), Combine::Max), long(-2.0).combine(long(6.5), Combine::Min)), (long(6.5), long(-2.0)));
-        assert_eq!((long(f64::NAN).combine(long(1.0), Combine::Max), long(1.0).combine(long(f64::NAN), Combine::Max)), (long(f64::NAN), long(1.0)));
+        assert_eq!(
+            (long(-2.0).combine(long(6.5), Combine::Max), long(-2.0).combine(long(6.5), Combine::Min)),
+            (long(6.5), long(-2.0))
+        );
+        assert_eq!(
+            (long(f64::NAN).combine(long(1.0), Combine::Max), long(1.0).combine(long(f64::NAN), Combine::Max)),
+            (long(f64::NAN), long(1.0))
+        );
     }
 }
