@@ -269,9 +269,7 @@ impl Times {
         Self {
             overhead: picoseconds(nic.overhead_ns),
             combine: picoseconds(spec.combine_ns),
-            pipeline: picoseconds(router.routing_ns)
-                + picoseconds(router.vc_allocation_ns)
-                + picoseconds(router.switch_allocation_ns),
+            pipeline: router.pipeline(),
             traversal: picoseconds(router.switch_ns),
             host_cable: picoseconds(host.cable_ns),
             cable: picoseconds(link.cable_ns),

@@ -256,8 +256,8 @@ const FINE: (u32, u32) = (512, 1000);
 const FINE_HPCC: &str = "congestion = { control = \"hpcc\", round_trip_ns = 9200, additive_bytes = 50 }";
 const FINE_SLINGSHOT: &str = "congestion = { control = \"slingshot\", threshold_bytes = 4000, recovery_ns = 10000 }";
 
-/// Flows that begin one after the other use the rate that each law permits at once, and come to even shares: HPCC by its small step (section 3.2
-/// of the paper), the law after Slingshot sooner.
+/// Flows that begin one after the other use the rate that each law permits at once, and come to even shares: HPCC by its small step, the
+/// law after Slingshot sooner.
 #[test]
 fn telemetry_and_notifications_come_to_even_shares() {
     for (name, congestion, gap_us, [least, most]) in
@@ -322,7 +322,7 @@ fn telemetry_and_notifications_keep_the_queue_of_an_incast_short() {
     assert!(slingshot.0 < 4_000.0 && slingshot.1 < 10_000, "{slingshot:?}");
 }
 
-/// De Sensi et al., section II: only the flows to the congested endpoint are held back, not others of the same source.
+/// De Sensi et al.: only the flows to the congested endpoint are held back, not others of the same source.
 #[test]
 fn notifications_hold_back_only_the_flow_of_the_congested_nic() {
     let all: Vec<(u32, u32, u64)> = (0..8).map(|from| (from, 9, 0)).chain([(0, 10, 0)]).collect();
@@ -607,7 +607,7 @@ fn an_all_to_all_outlives_a_failed_plane() {
     assert_eq!(refusal("link = [0, 1]"), "rail.failure.link = [0, 1]: no link connects these routers");
 }
 
-/// Zhao et al., *Insights into DeepSeek-V3*, ISCA 2025, section 5.1: a NIC with several ports must accept the packets of an operation out of order.
+/// Zhao et al., *Insights into DeepSeek-V3*, ISCA 2025: a NIC with several ports must accept the packets of an operation out of order.
 #[test]
 fn packets_that_overtake_each_other_in_other_planes_are_not_sent_again() {
     let lossy = "planes = 4\nfailure = [{ router = 4, at_ns = 1e9 }]";

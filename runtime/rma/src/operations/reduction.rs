@@ -61,7 +61,9 @@ impl Context {
             let take = |reductions: &mut dyn Reductions| reductions.take(group, words);
             let mut engine = self.engine().borrow_mut();
             let taken = engine.port().with(|transport| transport.extensions()?.reductions().map(take));
-            debug_assert_eq!(taken, Some(true), "a completed contribution has a result");
+            if taken != Some(true) {
+                return Err(Error::Invalid("the network has completed a reduction without a result"));
+            }
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::datagrams::Datagrams;
 use super::domain::DomainSpec;
 use super::noise::Noise;
+use super::picoseconds;
 use super::reduction::ReductionSpec;
 use super::software::Software;
 use super::topologies::TopologySpec;
@@ -494,9 +495,16 @@ fn additive_bytes() -> u32 {
     80
 }
 
-/// Returns the bytes of the telemetry of a packet that passes through up to `hops` routers: two, and eight for each (HPCC, section 4.1).
+/// Returns the bytes of the telemetry of a packet that passes through up to `hops` routers: two, and eight for each (HPCC).
 pub(crate) fn telemetry_bytes(hops: u32) -> u32 {
     2 + 8 * hops
+}
+
+impl RouterSpec {
+    /// The time from the arrival of a head until it may ask for its link, in picoseconds.
+    pub(crate) fn pipeline(&self) -> u64 {
+        [self.routing_ns, self.vc_allocation_ns, self.switch_allocation_ns].map(picoseconds).iter().sum()
+    }
 }
 
 impl RailSpec {

@@ -180,9 +180,7 @@ impl Region {
                 lanes: router.vcs * classes.count(),
                 classes: classes.clone(),
                 first_share: 0,
-                pipeline: picoseconds(router.routing_ns)
-                    + picoseconds(router.vc_allocation_ns)
-                    + picoseconds(router.switch_allocation_ns),
+                pipeline: router.pipeline(),
                 traversal: picoseconds(router.switch_ns),
                 bubble: picoseconds(router.vc_allocation_ns),
                 credit: picoseconds(router.credit_ns),

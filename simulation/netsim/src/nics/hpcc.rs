@@ -2,10 +2,10 @@
 //!
 //! Each router writes into a packet how long its queue is, how much its link has sent, and when; the answer to the packet returns that. From
 //! two answers the sender computes the load of each link, of which 1 is the bytes that it carries in a round trip, and adapts its window to the most
-//! loaded one (section 3.2 and Algorithm 1): in proportion if the load is above its target, else by a small step. Answers of one round trip adapt
+//! loaded one (Algorithm 1): in proportion if the load is above its target, else by a small step. Answers of one round trip adapt
 //! the same reference window, so that none is counted twice. The window also sets the pace.
 //!
-//! Published: Algorithm 1, and the format of the telemetry (section 4.1): two bytes, and eight for each router. Assumed: the load of a new flow
+//! Published: Algorithm 1, and the format of the telemetry: two bytes, and eight for each router. Assumed: the load of a new flow
 //! is 1, as it begins at the rate of its link; a window is at most the initial one, and at least a thousandth of it.
 
 use super::flow::{ONE, part};
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(sender.window.reference, 10 * BYTE, "a step above nothing");
     }
 
-    /// Section 3.2: all answers of a round trip adapt the same reference window.
+    /// All answers of a round trip adapt the same reference window.
     #[test]
     fn answers_of_one_round_trip_adapt_one_reference() {
         let mut sender = Sender::new(1);
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(sender.window.pause(&sender.law, 380), ROUND_TRIP / 2);
     }
 
-    /// Section 4.1 of the paper: 42 bytes for five routers.
+    /// 42 bytes for five routers.
     #[test]
     fn telemetry_has_the_published_size() {
         assert_eq!([5, HOPS_MAX].map(telemetry_bytes), [42, 122]);

@@ -1,6 +1,6 @@
 //! Congestion control with the published properties of the Slingshot interconnect. The law and its values are assumed.
 //!
-//! Published (De Sensi et al., *An In-Depth Analysis of the Slingshot Interconnect*, SC 2020, section II): the hardware tracks every packet in
+//! Published (De Sensi et al., *An In-Depth Analysis of the Slingshot Interconnect*, SC 2020): the hardware tracks every packet in
 //! flight between every pair of endpoints, tells flows that cause the congestion of an endpoint from their victims, and applies stiff and fast
 //! back-pressure to the sources of the former alone. The algorithm is not published.
 //!

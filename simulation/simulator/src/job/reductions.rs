@@ -3,6 +3,7 @@
 //! The times of the results follow from those of the contributions alone, so that they are the same for any number of threads.
 
 use pelago_base::{Duration, Rank, Team};
+use pelago_netsim::ReductionLimits;
 use pelago_platform::{PostError, ReductionOperator, Token};
 
 use super::noise::core_of;
@@ -12,16 +13,19 @@ use crate::costs::progress_threads::Submitted;
 use crate::operations::reductions::Contributed;
 
 impl SimulatedJob {
-    /// Returns the maximum number of words of a contribution; `None` if the machine does not reduce, or the library's own protocol carries the
-    /// operations, which does not use such hardware.
+    /// Returns what the machine reduces; `None` if it does not, or the library's own protocol carries the operations, which does not use such hardware.
+    fn reduction_limits(&self) -> Option<ReductionLimits> {
+        self.network.reduction().filter(|_| self.stations.is_none())
+    }
+
+    /// Returns the maximum number of words of a contribution; `None` if there are no reductions.
     pub(crate) fn reduction_words_max(&self) -> Option<usize> {
-        let limits = self.network.reduction().filter(|_| self.stations.is_none())?;
-        Some(limits.bytes_max as usize / size_of::<u64>())
+        self.reduction_limits().map(words_max)
     }
 
     /// Makes `rank` a member of the group of a team; `None` if the network does not serve it.
     pub(crate) fn open_reductions(&mut self, rank: Rank, team: &Team) -> Option<u32> {
-        let limits = self.network.reduction().filter(|_| self.stations.is_none())?;
+        let limits = self.reduction_limits()?;
         if team.iter().any(|member| member.number() >= self.size()) {
             return None;
         }
@@ -38,8 +42,8 @@ impl SimulatedJob {
         words: &[u64],
         token: Token,
     ) -> Result<Duration, PostError> {
-        let limits = self.network.reduction().filter(|_| self.stations.is_none()).ok_or(PostError::Group)?;
-        if words.len() > limits.bytes_max as usize / size_of::<u64>() {
+        let limits = self.reduction_limits().ok_or(PostError::Group)?;
+        if words.len() > words_max(limits) {
             return Err(PostError::TooLong(size_of_val(words)));
         }
         let (now, idle) = (self.network.now(), self.ranks[rank.index()].in_flight == 0);
@@ -85,4 +89,8 @@ impl SimulatedJob {
             self.add_completion(rank, completion);
         }
     }
+}
+
+fn words_max(limits: ReductionLimits) -> usize {
+    limits.bytes_max as usize / size_of::<u64>()
 }
