@@ -308,8 +308,7 @@ fn options_in_commands_exist() {
     };
     let mut known: BTreeSet<String> = options(&read(format!("{SOURCE}/reference/commands.md"))).map(str::to_owned).collect();
     for program in said(&["run", "--list"]).lines().filter_map(|line| line.split_whitespace().next()) {
-        // Two ranks, because some programs refuse one.
-        known.extend(options(&said(&["run", "-n", "2", program, "--help"])).map(str::to_owned));
+        known.extend(options(&said(&["run", "-n", "1", program, "--help"])).map(str::to_owned));
     }
     let mut checked = 0;
     for page in pages("") {
