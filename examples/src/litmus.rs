@@ -41,8 +41,8 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
 /// # Errors
 /// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
-    parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))?;
-    if ranks < 2 { Err("a game needs two ranks".into()) } else { Ok(()) }
+    parse::<Arguments>(arguments)
+        .map_or_else(Stop::wrong, |_| if ranks < 2 { Err("a game needs two ranks".into()) } else { Ok(()) })
 }
 
 fn play(world: &World, runs: usize) -> pelago::Result<ExitCode> {

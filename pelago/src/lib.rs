@@ -53,6 +53,7 @@
 ))]
 #[doc = include_str!("../../README.md")]
 #[doc = include_str!("../../docs/book/src/memory-model.md")]
+#[doc = include_str!("../../docs/book/src/operations.md")]
 #[doc = include_str!("../../docs/book/src/collectives.md")]
 #[doc = include_str!("../../docs/book/src/containers.md")]
 #[doc = include_str!("../../docs/book/src/dsm.md")]

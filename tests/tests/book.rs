@@ -288,6 +288,48 @@ fn the_page_of_commands_is_true() {
     );
 }
 
+/// The long options in a text, as `--name`.
+fn options(text: &str) -> impl Iterator<Item = &str> {
+    let is_name = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    text.match_indices("--").filter_map(move |(at, _)| {
+        let begins = !text[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '-');
+        let name = &text[at..][..text[at..].find(|letter| !is_name(letter)).unwrap_or(text.len() - at)];
+        (begins && name[2..].starts_with(|letter: char| letter.is_ascii_lowercase())).then_some(name)
+    })
+}
+
+/// Each option that a document gives to the command or to a bundled program is in the help of one of them.
+#[test]
+fn options_in_commands_exist() {
+    let said = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_pelago-under-test")).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let mut known: BTreeSet<String> = options(&read(format!("{SOURCE}/reference/commands.md"))).map(str::to_owned).collect();
+    for program in said(&["run", "--list"]).lines().filter_map(|line| line.split_whitespace().next()) {
+        known.extend(options(&said(&["run", "-n", "1", program, "--help"])).map(str::to_owned));
+    }
+    let mut checked = 0;
+    for page in pages("") {
+        let text = read(&page).replace("\\\n", " ");
+        for line in text.lines() {
+            // A command ends with its line, or with the code span in which it stands.
+            let commands =
+                COMMANDS[1..].iter().flat_map(|name| line.split(&format!("pelago {name} ")).skip(1).collect::<Vec<_>>());
+            for option in commands.flat_map(|rest| options(rest.split('`').next().unwrap_or(rest))) {
+                assert!(
+                    known.contains(option),
+                    "{}: neither the command nor a bundled program has {option}: {line}",
+                    page.display()
+                );
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 1000, "the options were found: {checked}");
+}
+
 /// The machines of current networks, which the book lists value by value.
 const MACHINES: [&str; 4] = ["dragonfly-slingshot", "fat-tree-ndr", "torus-tofud", "fat-tree-roce"];
 

@@ -136,14 +136,26 @@ fn every_figure_and_table_has_its_row() {
     let papers = source["papers"].as_table().unwrap();
 
     let mut page = String::from(
-        "# The five papers, figure by figure\n\n<!-- Made from docs/papers.toml; do not edit. -->\n\n\
-         All figures and tables of the papers that Pelago comes from, in their order. *Deviation* is ours against the paper's value. *Parameters* says what\n\
-         ours stands on: **published** values of the paper alone; a value that a parameter was **fitted** to; **predicted** from parameters that were fitted to\n\
-         other values; **assumed** ones; **measured** on a real machine. Rows without a value name the mechanism. Where two commands stand, the value is the first\n\
-         one's over the second one's. `basic-layer` is `acpcc -O2 docs/evaluation/basic-layer.c -o basic-layer`; `pelago-fagus` and `pelago-basic` are made by\n\
-         `cargo build --release -p pelago-bench`. A row that differs by more than 8 % from a figure of the paper, or in direction, has its reason below the table.\n\n\
+        "# The five papers, figure by figure\n\
+         \n\
+         <!-- Made from docs/papers.toml; do not edit. -->\n\
+         \n\
+         This page is for readers who ask how exactly Pelago and its simulator reproduce the five papers that the project comes from. It lists all figures and\n\
+         tables of the papers, in their order.\n\
+         \n\
+         | column | meaning |\n\
+         |---|---|\n\
+         | *value* | the quantity |\n\
+         | *paper*, *here* | the value of the paper, or the mechanism that it describes; the value of Pelago |\n\
+         | *deviation* | the value of Pelago against that of the paper |\n\
+         | *parameters* | the values on which the result depends: **published** values of the paper alone; parameters **fitted** to this value; **predicted** from parameters that were fitted to other values; **assumed** parameters; **measured** on a real machine |\n\
+         | *by* | the command, below the table. Of two commands, the value is that of the first divided by that of the second |\n\
+         \n\
+         A row that differs by more than 8 % from a figure of the paper, or in direction, has its reason below the table. `basic-layer` is made by\n\
+         `acpcc -O2 docs/evaluation/basic-layer.c -o basic-layer`, and `pelago-fagus` and `pelago-basic` by `cargo build --release -p pelago-bench`.\n\
+         \n\
          `PELAGO_RENEW_DOCUMENTS=1 cargo test -p pelago-tests --test papers` runs the commands and writes this page; without the variable it compares.\n\
-         `sh docs/evaluation/papers.sh target/release` first makes the files of rows that some values are taken from anew.\n",
+         Some values are taken from files of rows; `sh docs/evaluation/papers.sh target/release` renews these files first.\n",
     );
     let outputs = outputs(&rows);
     let mut wrong = Vec::new();
