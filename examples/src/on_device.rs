@@ -1,11 +1,95 @@
-//! Functions for fields in GPU memory, shared by programs.
+//! Fields in GPU memory and the exchange of their halos, shared by programs.
 
 use std::io::Write;
+use std::sync::Arc;
 
-use clap::ValueEnum;
-use pelago::cuda::{CudaError, Device, Driver};
-use pelago::halo::{Block, Layout};
-use pelago::{DeviceMemory, World};
+use clap::{Args, ValueEnum};
+use pelago::cuda::{CudaError, Device, Driver, Stream};
+use pelago::halo::{Block, Explanation, Field, Layout, Plan, Settings, StreamPlan};
+use pelago::{DeviceMemory, Pod, World};
+
+use crate::usage::Stop;
+
+/// Where a rank computes, and how halos are exchanged there.
+#[derive(Args)]
+pub(crate) struct Placement {
+    /// Where the arrays are and are computed: host, or cuda (GPUs, by turns)
+    #[arg(long, value_name = "KIND", default_value = "host")]
+    pub(crate) device: Place,
+    /// GPUs: put the halo exchange into the stream of the kernels, so that the host waits for neither
+    #[arg(long)]
+    queued: bool,
+}
+
+impl Placement {
+    /// Checks that the options fit together.
+    pub(crate) fn check(&self) -> Result<(), Stop> {
+        let is_wrong = self.queued && self.device == Place::Host;
+        if is_wrong { Err(Stop::Wrong("only GPUs queue an exchange: give --device cuda".into())) } else { Ok(()) }
+    }
+
+    /// Builds the plans of two sets of fields, into the stream if that is requested. Collective.
+    pub(crate) fn plans<'w, T: Pod, const D: usize>(
+        &self,
+        world: &'w World,
+        [one, other]: [&mut [Field<'w, T, D>]; 2],
+        settings: &Settings,
+        stream: Option<&Arc<Stream>>,
+    ) -> pelago::Result<Plans<'w, T, D>> {
+        Ok(match stream.filter(|_| self.queued) {
+            Some(stream) => {
+                let build = |fields| StreamPlan::build(world, fields, settings, stream.clone());
+                Plans::Stream(vec![build(one)?, build(other)?])
+            }
+            None => Plans::Host(vec![Plan::build(world, one, settings)?, Plan::build(world, other, settings)?]),
+        })
+    }
+}
+
+/// The exchange plans of two sets of fields that alternate, executed by the host or in the stream of the kernels.
+pub(crate) enum Plans<'w, T: Pod, const D: usize> {
+    Host(Vec<Plan<'w, T, D>>),
+    Stream(Vec<StreamPlan<'w, T, D>>),
+}
+
+impl<'w, T: Pod, const D: usize> Plans<'w, T, D> {
+    pub(crate) fn explain(&self) -> &Explanation {
+        match self {
+            Self::Host(plans) => plans[0].explain(),
+            Self::Stream(plans) => plans[0].explain(),
+        }
+    }
+
+    /// Starts the exchange of the set `which`: by the host, or behind the kernels in the stream.
+    pub(crate) fn start(&mut self, which: usize, fields: &mut [Field<'w, T, D>]) -> pelago::Result<()> {
+        match self {
+            Self::Host(plans) => plans[which].start(fields),
+            Self::Stream(plans) => plans[which].start(fields),
+        }
+    }
+
+    /// Ends the exchange: waits for it, or makes the kernels that follow in the stream wait for it.
+    pub(crate) fn finish(&mut self, which: usize, fields: &mut [Field<'w, T, D>]) -> pelago::Result<()> {
+        match self {
+            Self::Host(plans) => plans[which].wait(fields),
+            Self::Stream(plans) => plans[which].finish(fields),
+        }
+    }
+
+    /// Waits for the kernels in the stream: always, or only at the end of all steps if the stream has the exchanges, too.
+    pub(crate) fn end_step(
+        &mut self,
+        which: usize,
+        is_last: bool,
+        kernels: impl FnOnce() -> pelago::Result<()>,
+    ) -> pelago::Result<()> {
+        match self {
+            Self::Host(_) => kernels(),
+            Self::Stream(plans) if is_last => plans[which].wait(),
+            Self::Stream(_) => Ok(()),
+        }
+    }
+}
 
 /// Where a rank computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -15,7 +15,7 @@ use crate::usage::if_all_have;
 const _: () = assert!(FIELDS == WATER_FIELDS);
 
 /// The CUDA stream of a rank.
-pub(super) struct OnDevice(Stream);
+pub(super) struct OnDevice(Arc<Stream>);
 
 impl OnDevice {
     /// Allocates the fields before and after a step in the memory of this rank's GPU. Returns `None` if a rank has no GPU or not enough GPU memory;
@@ -26,7 +26,7 @@ impl OnDevice {
             let device = own_device(world)?;
             let bytes = |array: &Array<2>| array.layout(array.template().nodes().place(world.rank())).length() as u64 * 8;
             let memory = || arrays.iter().map(|array| device.allocate(bytes(array))).collect::<Result<Vec<_>, _>>();
-            Ok((device.stream()?, [memory()?, memory()?]))
+            Ok((Arc::new(device.stream()?), [memory()?, memory()?]))
         };
         let Some((stream, memories)) = if_all_have(world, made(), |why| format!("fields: {why}"))? else { return Ok(None) };
         let fields = |memories: Vec<Arc<CudaMemory>>| {
@@ -37,12 +37,17 @@ impl OnDevice {
         Ok(Some((Self(stream), [fields(one)?, fields(other)?])))
     }
 
+    /// Returns the stream of all steps.
+    pub(super) fn stream(&self) -> &Arc<Stream> {
+        &self.0
+    }
+
     /// Enqueues the step of the middle of the block, which needs no halo.
     pub(super) fn middle(&self, world: &World, before: &[Field<'_, f64, 2>], after: &[Field<'_, f64, 2>]) -> pelago::Result<()> {
         self.advance(before, after, &parts(before).middle).map_err(|why| told("fields", world, &why))
     }
 
-    /// Computes the step of the rest after the halos have arrived; waits for the stream.
+    /// Enqueues the step of the rest, which reads the halos.
     pub(super) fn rim(&self, world: &World, before: &[Field<'_, f64, 2>], after: &[Field<'_, f64, 2>]) -> pelago::Result<()> {
         let all = || -> Result<(), CudaError> {
             for field in [&before[H], &before[Q]] {
@@ -53,10 +58,14 @@ impl OnDevice {
                 }
             }
             let Parts { rim, .. } = parts(before);
-            rim.iter().try_for_each(|part| self.advance(before, after, part))?;
-            self.0.synchronize()
+            rim.iter().try_for_each(|part| self.advance(before, after, part))
         };
         all().map_err(|why| told("fields", world, &why))
+    }
+
+    /// Waits for the end of all steps.
+    pub(super) fn finish(&self, world: &World) -> pelago::Result<()> {
+        self.0.synchronize().map_err(|why| told("fields", world, &why))
     }
 
     fn advance(

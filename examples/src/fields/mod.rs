@@ -24,7 +24,7 @@ use clap::Parser;
 use pelago::World;
 use pelago::halo::{Halo, Nodes, Settings, Template};
 
-use crate::on_device::Place;
+use crate::on_device::Placement;
 use crate::usage::{Borders, Stop, at_least_one, exit, parse};
 use water::Water;
 
@@ -50,9 +50,8 @@ struct Arguments {
     /// Number of parts of length and width [default: blocks with the smallest surface]
     #[arg(long, value_name = "AxB", allow_hyphen_values = true, value_parser = split)]
     split: Option<[usize; 2]>,
-    /// Where the fields are and are computed: host, or cuda (GPUs, by turns)
-    #[arg(long, value_name = "KIND", default_value = "host")]
-    device: Place,
+    #[command(flatten)]
+    placement: Placement,
     #[command(flatten)]
     borders: Borders,
 }
@@ -81,6 +80,7 @@ pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
 /// Depends on the arguments and the number of ranks only, so that all ranks agree without communication.
 fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Template<2>), Stop> {
     let arguments: Arguments = parse(arguments)?;
+    arguments.placement.check()?;
     let cells = [arguments.length as usize, arguments.width as usize];
     if cells[0] < LENGTH_MIN {
         return Err(Stop::Wrong(format!("a length of {}: the tracer needs {LENGTH_MIN} cells from wall to wall", cells[0])));
@@ -110,11 +110,11 @@ fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Template<2>), St
 }
 
 fn measure(world: &World, arguments: &Arguments, template: &Template<2>, settings: Settings) -> pelago::Result<ExitCode> {
-    let Some(mut water) = Water::new(world, template, arguments.device, settings)? else { return Ok(ExitCode::FAILURE) };
+    let Some(mut water) = Water::new(world, template, &arguments.placement, &settings)? else { return Ok(ExitCode::FAILURE) };
     world.barrier()?;
     let start = world.now();
-    for _ in 0..arguments.steps {
-        water.step()?;
+    for step in 1..=arguments.steps {
+        water.step(step == arguments.steps)?;
     }
     world.barrier()?;
     let seconds = (world.now() - start).as_seconds();

@@ -1,11 +1,11 @@
 //! The fields of one rank, their first values, and their hash.
 
 use pelago::World;
-use pelago::halo::{Array, Field, GridError, Plan, Settings, Template};
+use pelago::halo::{Array, Field, GridError, Settings, Template};
 
 use super::device::OnDevice;
 use super::step;
-use crate::on_device::{Place, each_cell, set_values, values};
+use crate::on_device::{Place, Placement, Plans, each_cell, set_values, values};
 
 /// Number of fields, and their indexes: height, velocity along i, velocity along j, vorticity, tracer.
 pub(super) const FIELDS: usize = 5;
@@ -32,11 +32,11 @@ pub(super) fn arrays(template: &Template<2>) -> Result<Vec<Array<2>>, GridError>
     (0..FIELDS).map(array).collect()
 }
 
-/// The fields before and after the current step, which alternate, and a plan for each.
+/// The fields before and after the current step, which alternate, and the plans of both.
 pub(super) struct Water<'w> {
     world: &'w World,
     fields: [Vec<Field<'w, f64, 2>>; 2],
-    plans: [Plan<'w, f64, 2>; 2],
+    plans: Plans<'w, f64, 2>,
     now: usize,
     device: Option<OnDevice>,
 }
@@ -47,12 +47,12 @@ impl<'w> Water<'w> {
     pub(super) fn new(
         world: &'w World,
         template: &Template<2>,
-        place: Place,
-        settings: Settings,
+        placement: &Placement,
+        settings: &Settings,
     ) -> pelago::Result<Option<Self>> {
         let arrays = arrays(template).expect("the arguments were checked");
         let on_host = || arrays.iter().map(|array| Field::new(world, array)).collect::<pelago::Result<Vec<_>>>();
-        let (device, mut fields) = match place {
+        let (device, mut fields) = match placement.device {
             Place::Host => (None, [on_host()?, on_host()?]),
             Place::Cuda => match OnDevice::new(world, &arrays)? {
                 Some((device, fields)) => (Some(device), fields),
@@ -60,7 +60,7 @@ impl<'w> Water<'w> {
             },
         };
         let [one, other] = &mut fields;
-        let plans = [Plan::build(world, one, &settings)?, Plan::build(world, other, &settings)?];
+        let plans = placement.plans(world, [one, other], settings, device.as_ref().map(OnDevice::stream))?;
         for fields in &mut fields {
             for (number, field) in fields.iter_mut().enumerate() {
                 // Halo cells that are neither received nor reflected stay NaN, so that their use spoils the result.
@@ -75,22 +75,22 @@ impl<'w> Water<'w> {
         Ok(Some(Self { world, fields, plans, now: 0, device }))
     }
 
-    /// Executes one time step: the middle of the block during the halo exchange, then its rim.
-    pub(super) fn step(&mut self) -> pelago::Result<()> {
+    /// Executes one time step: the middle of the block during the halo exchange, then its rim. Steps before the last one may still be under way on a GPU.
+    pub(super) fn step(&mut self, is_last: bool) -> pelago::Result<()> {
         let Self { world, fields: [one, other], plans, now, device } = self;
         let (before, after) = if *now == 0 { (one, other) } else { (other, one) };
-        let plan = &mut plans[*now];
-        plan.start(before)?;
+        plans.start(*now, before)?;
         if let Some(device) = device {
             device.middle(world, before, after)?;
-            plan.wait(before)?;
+            plans.finish(*now, before)?;
             device.rim(world, before, after)?;
+            plans.end_step(*now, is_last, || device.finish(world))?;
             *now = 1 - *now;
             return Ok(());
         }
         let parts = step::parts(before);
         step::advance(before, after, &parts.middle);
-        plan.wait(before)?;
+        plans.finish(*now, before)?;
         for field in [H, Q] {
             step::reflect_at_walls(&mut before[field]);
         }
@@ -121,7 +121,7 @@ impl<'w> Water<'w> {
     }
 
     pub(super) fn explain(&self) -> String {
-        self.plans[0].explain().to_string()
+        self.plans.explain().to_string()
     }
 }
 

@@ -27,10 +27,10 @@ use std::process::ExitCode;
 use std::slice::from_mut;
 
 use clap::Parser;
-use pelago::halo::{Explanation, Field, Halo, Plan, Settings, StreamPlan};
+use pelago::halo::{Field, Halo, Settings};
 use pelago::{Duration, World};
 
-use crate::on_device::{Place, each_cell, set_values, values};
+use crate::on_device::{Place, Placement, Plans, each_cell, set_values, values};
 use crate::usage::{Borders, Stop, at_least_one, cost, exit, finite, parse};
 use device::OnDevice;
 use field::{Coefficients, SPOILED, initial_p, pressures, set_p};
@@ -63,12 +63,8 @@ struct Arguments {
     /// Value of the three coefficients b
     #[arg(long, value_name = "VALUE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = finite::<f32>)]
     b: f32,
-    /// Where the arrays are and the stencil is computed: host, or cuda (GPUs, by turns)
-    #[arg(long, value_name = "KIND", default_value = "host")]
-    device: Place,
-    /// GPUs: put the halo exchange into the stream of the stencil, so that the host waits for neither
-    #[arg(long)]
-    queued: bool,
+    #[command(flatten)]
+    placement: Placement,
     /// Do not compute during the halo exchange, as in the original benchmark
     #[arg(long)]
     no_overlap: bool,
@@ -117,9 +113,7 @@ fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Grid), Stop> {
     let arguments: Arguments = parse(arguments)?;
     let grid = Grid::new(arguments.size, ranks, arguments.split).map_err(Stop::Wrong)?;
     grid.array().map_err(Stop::Wrong)?;
-    if arguments.queued && arguments.device == Place::Host {
-        return Err(Stop::Wrong("only GPUs queue an exchange: give --device cuda".into()));
-    }
+    arguments.placement.check()?;
     Ok((arguments, grid))
 }
 
@@ -154,7 +148,7 @@ struct Solver<'w> {
     grid: &'w Grid,
     /// The pressures before and after the current sweep; they swap roles after each sweep.
     pressures: [Field<'w, f32, 3>; 2],
-    plans: Plans<'w>,
+    plans: Plans<'w, f32, 3>,
     /// Index of the current pressure.
     now: usize,
     coefficients: Coefficients,
@@ -162,21 +156,6 @@ struct Solver<'w> {
     order: Order,
     /// Nanoseconds to compute a cell, and additional nanoseconds of an iteration.
     costs: [f64; 2],
-}
-
-/// The exchange plans of both arrays, executed by the host or in the stream of the sweeps.
-enum Plans<'w> {
-    Host(Vec<Plan<'w, f32, 3>>),
-    Stream(Vec<StreamPlan<'w, f32, 3>>),
-}
-
-impl Plans<'_> {
-    fn explain(&self) -> &Explanation {
-        match self {
-            Self::Host(plans) => plans[0].explain(),
-            Self::Stream(plans) => plans[0].explain(),
-        }
-    }
 }
 
 /// Result of some iterations, the same on every rank.
@@ -193,7 +172,7 @@ impl<'w> Solver<'w> {
         let array = grid.array().expect("the grid was checked");
         let layout = array.layout(array.template().nodes().place(world.rank()));
         let coefficients = Coefficients::new(&layout, arguments.b);
-        let (device, mut pressures) = match arguments.device {
+        let (device, mut pressures) = match arguments.placement.device {
             Place::Host => (None, pressures(world, grid)?),
             Place::Cuda => match OnDevice::new(world, &array, &coefficients)? {
                 Some((device, pressures)) => (Some(device), pressures),
@@ -201,13 +180,8 @@ impl<'w> Solver<'w> {
             },
         };
         let [one, other] = &mut pressures;
-        let plans = match &device {
-            Some(device) if arguments.queued => {
-                let build = |field| StreamPlan::build(world, from_mut(field), settings, device.stream().clone());
-                Plans::Stream(vec![build(one)?, build(other)?])
-            }
-            _ => Plans::Host(vec![Plan::build(world, from_mut(one), settings)?, Plan::build(world, from_mut(other), settings)?]),
-        };
+        let stream = device.as_ref().map(OnDevice::stream);
+        let plans = arguments.placement.plans(world, [from_mut(one), from_mut(other)], settings, stream)?;
         let order = if arguments.no_overlap { Order::whole } else { Order::new };
         let order = order(grid, pressures[0].block());
         let costs = [arguments.cost_cell, arguments.cost_iteration];
@@ -253,17 +227,15 @@ impl<'w> Solver<'w> {
             return self.iterate_on_device(is_last);
         }
         let Self { world, now, plans, pressures: [one, other], coefficients, order, costs: [cell, besides], .. } = self;
-        let Plans::Host(plans) = plans else { unreachable!("the arguments were checked") };
         let compute = |part: &Box3| {
             let cells: usize = part.iter().map(|range| range.len()).product();
             world.compute(Duration::from_picoseconds((*cell * cells as f64 * 1e3) as u64));
         };
         let (p, next) = if *now == 0 { (one, other) } else { (other, one) };
-        let plan = &mut plans[*now];
-        plan.start(from_mut(p))?;
+        plans.start(*now, from_mut(p))?;
         let mut gosa = sweep_part(p, next, coefficients, &order.inner);
         compute(&order.inner);
-        plan.wait(from_mut(p))?;
+        plans.finish(*now, from_mut(p))?;
         for part in &order.outer {
             gosa += sweep_part(p, next, coefficients, part);
             compute(part);
@@ -280,24 +252,11 @@ impl<'w> Solver<'w> {
         let device = device.as_ref().expect("the caller has asked");
         let (p, next) = if *now == 0 { (one, other) } else { (other, one) };
         // The previous sweep has written the borders.
-        match plans {
-            Plans::Host(plans) => {
-                plans[*now].start(from_mut(p))?;
-                device.sweep(world, p, next, &order.inner)?;
-                plans[*now].wait(from_mut(p))?;
-                order.outer.iter().try_for_each(|part| device.sweep(world, p, next, part))?;
-                device.finish(world)?;
-            }
-            Plans::Stream(plans) => {
-                plans[*now].start(from_mut(p))?;
-                device.sweep(world, p, next, &order.inner)?;
-                plans[*now].finish(from_mut(p))?;
-                order.outer.iter().try_for_each(|part| device.sweep(world, p, next, part))?;
-                if is_last {
-                    plans[*now].wait()?;
-                }
-            }
-        }
+        plans.start(*now, from_mut(p))?;
+        device.sweep(world, p, next, &order.inner)?;
+        plans.finish(*now, from_mut(p))?;
+        order.outer.iter().try_for_each(|part| device.sweep(world, p, next, part))?;
+        plans.end_step(*now, is_last, || device.finish(world))?;
         *now = 1 - *now;
         if is_last { device.gosa(p.layout(), order) } else { Ok(0.0) }
     }

@@ -82,31 +82,37 @@ fn himeno_on_devices_is_bitwise_that_of_the_host() {
 
 /// Streams of several processes synchronize by words in memory of each other; where they cannot, the host exchanges the halos.
 #[test]
-fn himeno_in_streams_of_processes_is_bitwise_that_of_the_host() {
-    let program = ["himeno", "S", "--iterations", "5", "--device", "cuda", "--queued", "--trial-limit", "0", "--explain"];
-    let by_host = ["himeno", "S", "--iterations", "5"];
+fn programs_in_streams_of_processes_are_bitwise_those_of_the_host() {
     let found = |ended: &Ended| {
         assert_eq!(ended.code, Some(0), "{ended:?}");
         ended.output.lines().find(|line| line.starts_with("hash")).map(str::to_owned).expect("a hash")
     };
-    for ranks in [1, 2, 4, 8] {
-        let expected = found(&job("", ranks, "shm", &by_host));
-        let drivers = [
-            ("devices=3", "shm", true),
-            ("devices=1", "shm", true),
-            ("devices=2,no-peers", "shm", false),
-            ("devices=3,ipc-refused", "shm", false),
-            ("devices=3,no-stream-values", "shm", false),
-            ("devices=3", "udp", false),
-        ];
-        // The effect of missing driver features is the same for any number of ranks.
-        for (words, transport, is_queued) in drivers.into_iter().take(if ranks == 2 { 6 } else { 1 }) {
-            for method in ["direct", "packed"] {
-                let ended = job(words, ranks, transport, &[&program[..], &["--method", method]].concat());
-                assert_eq!(found(&ended), expected, "{ranks} ranks, {words}, {transport}, {method}");
-                let chosen = format!("streams {method} on streams");
-                let line = ended.output.lines().find(|line| line.starts_with(&chosen)).unwrap_or_else(|| panic!("{ended:?}"));
-                assert_eq!(line.contains("chosen: "), is_queued, "{ranks} ranks, {words}, {transport}: {line}");
+    let drivers = [
+        ("devices=3", "shm", true),
+        ("devices=1", "shm", true),
+        ("devices=2,no-peers", "shm", false),
+        ("devices=3,ipc-refused", "shm", false),
+        ("devices=3,no-stream-values", "shm", false),
+        ("devices=3", "udp", false),
+    ];
+    for by_host in [&["himeno", "S", "--iterations", "5"][..], &["fields", "--length", "37", "--width", "23", "--steps", "30"]] {
+        let queued = [by_host, &["--device", "cuda", "--queued", "--trial-limit", "0", "--explain"]].concat();
+        for ranks in [1, 2, 4, 8] {
+            let expected = found(&job("", ranks, "shm", by_host));
+            // The effect of missing driver features is the same for any number of ranks.
+            for (words, transport, is_queued) in drivers.into_iter().take(if ranks == 2 { 6 } else { 1 }) {
+                for method in ["direct", "packed"] {
+                    let ended = job(words, ranks, transport, &[&queued[..], &["--method", method]].concat());
+                    let which = format!("{by_host:?}, {ranks} ranks, {words}, {transport}, {method}");
+                    assert_eq!(found(&ended), expected, "{which}");
+                    let chosen = format!("streams {method} on streams");
+                    let line = ended
+                        .output
+                        .lines()
+                        .find(|line| line.starts_with(&chosen))
+                        .unwrap_or_else(|| panic!("{which}: {ended:?}"));
+                    assert_eq!(line.contains("chosen: "), is_queued, "{which}: {line}");
+                }
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Checks that take more than one cargo command: builds with subsets of the features and with the oldest compiler; tests under Miri
+//! Checks that take more than one cargo command: builds with subsets of the features, with the oldest compiler and for other systems; tests under Miri
 //! (undefined behaviour) and ThreadSanitizer (data races).
 //!
 //! Neither covers everything. Miri supports no inline assembly, shared files or membarrier; under it copies use atomics and all fences are
@@ -62,6 +62,37 @@ pub(crate) fn minimum_version() -> Verdict {
     check.args(["cargo", "check", "--locked", "--workspace", "--all-targets"]);
     let passes = check.env("CARGO_TARGET_DIR", root().join("target/minimum")).status().is_ok_and(|status| status.success());
     if passes { Verdict::Passed } else { Verdict::Failed }
+}
+
+/// Other systems for which releases are built or of which the documents say that the code compiles there, each with its C compiler and the package that has it.
+const OTHER_TARGETS: &[(&str, &str, &str)] = &[
+    ("x86_64-unknown-linux-musl", "musl-gcc", "musl-tools"),
+    ("aarch64-unknown-linux-gnu", "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
+];
+
+/// Checks that the command and the C interfaces compile for other C libraries and processors, whose types of the system differ.
+pub(crate) fn other_targets() -> Verdict {
+    let installed = said_by(Command::new("rustup").args(["target", "list", "--installed"])).unwrap_or_default();
+    let mut missing = Vec::new();
+    for &(target, compiler, packages) in OTHER_TARGETS {
+        if !installed.lines().any(|line| line == target) {
+            missing.push(format!("rustup target add {target}"));
+        } else if said_by(Command::new(compiler).arg("--version")).is_none() {
+            missing.push(format!("apt-get install {packages}"));
+        } else {
+            let mut check = Command::new(env!("CARGO"));
+            check.args(["check", "--locked", "--target", target, "--package", "pelago-cli"]);
+            if target.ends_with("gnu") {
+                check.args(["--package", "pelago-acp", "--package", "pelago-shmem"]);
+            }
+            let checked = check.env("CARGO_TARGET_DIR", root().join("target/other-targets")).status();
+            if !checked.is_ok_and(|status| status.success()) {
+                eprintln!("the code does not compile for {target}");
+                return Verdict::Failed;
+            }
+        }
+    }
+    if missing.is_empty() { Verdict::Passed } else { Verdict::Skipped(format!("it needs {}", missing.join("; "))) }
 }
 
 /// Checks for undefined behaviour with Miri, an interpreter.

@@ -62,6 +62,7 @@ const CHECKS: &[Check] = &[
     },
     Check { name: "features", how: How::Own(checkers::features), leaves: None },
     Check { name: "minimum version of Rust", how: How::Own(checkers::minimum_version), leaves: Some("minimum") },
+    Check { name: "other targets", how: How::Own(checkers::other_targets), leaves: Some("other-targets") },
     Check {
         name: "documentation",
         how: How::Cargo(&["doc", "--workspace", "--no-deps", "--all-features"], &[("RUSTDOCFLAGS", "--deny warnings")]),

@@ -168,7 +168,8 @@ impl Departures {
             return Err(Errno::IO);
         }
         self.joined.clear();
-        for part in &self.vectors[..first.msg_iovlen] {
+        // The type of the count depends on the C library.
+        for part in self.vectors.iter().take(first.msg_iovlen as _) {
             // SAFETY: K1: the bytes are borrowed by `send`, with this length, for reading.
             self.joined.extend_from_slice(unsafe { std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len) });
         }
