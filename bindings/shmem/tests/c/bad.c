@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static long lock_word;
 static long word, work[SHMEM_REDUCE_MIN_WRKDATA_SIZE], sync_words[SHMEM_REDUCE_SYNC_SIZE];
 
 static void *finalizer(void *nothing) {
@@ -48,12 +49,26 @@ int main(int count, char **arguments) {
             shmem_long_sum_to_all(&word, &word, INT_MAX, 0, 0, last + 1, work, sync_words);
         if (!strcmp(what, "sync"))
             shmem_barrier(0, 0, last + 1, (long *)(void *)((char *)sync_words + 4));
+        if (!strcmp(what, "unlock"))
+            shmem_clear_lock(&lock_word);
+        if (!strcmp(what, "relock")) {
+            shmem_set_lock(&lock_word);
+            shmem_set_lock(&lock_word);
+        }
         if (!strcmp(what, "fork")) {
             if (fork() == 0)
                 exit(0);
             wait(NULL);
             printf("went on\n");
         }
+    }
+    if (!strcmp(what, "unlock-other")) {
+        if (shmem_my_pe() == 0)
+            shmem_set_lock(&lock_word);
+        shmem_barrier_all();
+        if (shmem_my_pe() == last)
+            shmem_clear_lock(&lock_word);
+        shmem_barrier_all();
     }
     if (!strcmp(what, "free"))
         shmem_free(&word);
