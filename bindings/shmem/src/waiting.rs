@@ -92,6 +92,9 @@ impl<T: Waitable> Elements<T> {
         if !values.is_aligned() {
             refuse(routine, &format_args!("ivar {values:p} is not a multiple of {}", size_of::<T>()));
         }
+        if count > 0 && matches!(with, With::Each(values) if values.is_null()) {
+            refuse(routine, &"cmp_values is a null pointer");
+        }
         Self { routine, library, values, count, status, comparison, with }
     }
 
@@ -123,6 +126,13 @@ impl<T: Waitable> Elements<T> {
 
     fn first_met(&self) -> Option<usize> {
         (0..self.count).find(|&index| !self.is_excluded(index) && self.is_met(index))
+    }
+
+    /// Ends the job if indices are to be stored at a null pointer.
+    fn check(&self, indices: *mut usize) {
+        if self.count > 0 && indices.is_null() {
+            refuse(self.routine, &"indices is a null pointer");
+        }
     }
 
     /// Stores the indices of the elements whose comparison holds, and returns their number.
@@ -178,6 +188,7 @@ impl<T: Waitable> Elements<T> {
 
     /// Waits until the comparison of at least one element holds, and returns the number of such elements.
     pub(crate) fn wait_some(self, indices: *mut usize) -> usize {
+        self.check(indices);
         if self.is_empty() { 0 } else { self.wait(|| Some(self.store_met(indices)).filter(|&stored| stored > 0)) }
     }
 
@@ -193,6 +204,7 @@ impl<T: Waitable> Elements<T> {
 
     /// Returns the number of elements whose comparison holds.
     pub(crate) fn test_some(self, indices: *mut usize) -> usize {
+        self.check(indices);
         self.test(|| Some(self.store_met(indices)).filter(|&stored| stored > 0)).unwrap_or(0)
     }
 }
