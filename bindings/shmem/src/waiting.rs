@@ -162,7 +162,7 @@ impl<T: Waitable> Elements<T> {
         let word = word.and_then(|address| self.library.symmetric(address, size_of::<T>()));
         let word = word.and_then(|bits| self.library.awaited(self.library.at(bits, self.library.me)));
         let monitor = &self.library.default_context().monitor;
-        let waited = monitor.wait_for_word("shmem_wait_until", word, |_| Ok(look()));
+        let waited = monitor.wait_for_word(self.routine, word, |_| Ok(look()));
         self.library.or_end(self.routine, waited)
     }
 

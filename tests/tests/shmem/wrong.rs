@@ -81,6 +81,19 @@ fn different_arguments_of_collective_calls_are_told_on_request() {
 }
 
 #[test]
+fn a_deadlock_names_the_routine_that_waits() {
+    let built = program("bad.c", &[], "bad-stuck");
+    for transport in ["shm", "udp"] {
+        let ended = command(3, transport, &built, &["stuck"])
+            .env("PELAGO_DEADLOCK_SECONDS", "1")
+            .output()
+            .expect("the command under test");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code() == Some(1) && said.contains(" in shmem_signal_wait_until"), "{transport}: {said}");
+    }
+}
+
+#[test]
 fn one_pe_ends_all_of_them() {
     let built = program("bad.c", &[], "bad-exit");
     for transport in TRANSPORTS {

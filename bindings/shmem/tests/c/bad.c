@@ -97,6 +97,8 @@ int main(int count, char **arguments) {
             shmem_clear_lock(&lock_word);
         shmem_barrier_all();
     }
+    if (!strcmp(what, "stuck"))
+        shmem_signal_wait_until(&signal_word, SHMEM_CMP_EQ, 1);
     if (!strcmp(what, "free"))
         shmem_free(&word);
     if (!strcmp(what, "freed")) {
