@@ -21,7 +21,7 @@ use crate::buffer::Bytes;
 use crate::dlpack;
 use crate::fail::Fail;
 use crate::get::Get;
-use crate::link::{Link, check_rank};
+use crate::link::{Link, RankNumber, check_rank};
 use crate::rank::{Garbage, Rank, duration};
 
 /// Memory of this rank, and of the same object on every other rank.
@@ -227,11 +227,12 @@ impl Memory {
     fn put(
         &self,
         py: Python<'_>,
-        rank: u32,
+        rank: RankNumber,
         offset: usize,
         data: &Bound<'_, PyAny>,
         after: Option<PyRef<'_, Handle>>,
     ) -> PyResult<Handle> {
+        let RankNumber(rank) = rank;
         let data = Bytes::of(data)?;
         let number = self.check(rank, offset, data.len())?;
         let after = after.and_then(|after| after.number);
@@ -242,7 +243,8 @@ impl Memory {
         Ok(Handle { link: self.link.clone(), number: kept })
     }
 
-    fn get(&self, py: Python<'_>, rank: u32, offset: usize, into: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn get(&self, py: Python<'_>, rank: RankNumber, offset: usize, into: &Bound<'_, PyAny>) -> PyResult<()> {
+        let RankNumber(rank) = rank;
         let into = Bytes::writable(into)?;
         let number = self.check(rank, offset, into.len())?;
         self.link.call(py, |me| {
@@ -263,12 +265,13 @@ impl Memory {
     fn put_part(
         &self,
         py: Python<'_>,
-        rank: u32,
+        rank: RankNumber,
         offset: usize,
         part: Blocks,
         data: &Bound<'_, PyAny>,
         after: Option<PyRef<'_, Handle>>,
     ) -> PyResult<Handle> {
+        let RankNumber(rank) = rank;
         let (data, shape) = (Bytes::of(data)?, shape(part));
         let number = self.check(rank, offset, extent(shape)?)?;
         let after = after.and_then(|after| after.number);
@@ -285,7 +288,8 @@ impl Memory {
     }
 
     /// Gets the blocks of `part` from `offset` on, packed.
-    fn get_part(&self, py: Python<'_>, rank: u32, offset: usize, part: Blocks, into: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn get_part(&self, py: Python<'_>, rank: RankNumber, offset: usize, part: Blocks, into: &Bound<'_, PyAny>) -> PyResult<()> {
+        let RankNumber(rank) = rank;
         let (into, shape) = (Bytes::writable(into)?, shape(part));
         let number = self.check(rank, offset, extent(shape)?)?;
         self.link.call(py, |me| {
@@ -299,7 +303,8 @@ impl Memory {
     }
 
     /// Starts a get that is waited for later.
-    fn start_get(&self, py: Python<'_>, rank: u32, offset: usize, bytes: usize) -> PyResult<Get> {
+    fn start_get(&self, py: Python<'_>, rank: RankNumber, offset: usize, bytes: usize) -> PyResult<Get> {
+        let RankNumber(rank) = rank;
         let number = self.check(rank, offset, bytes)?;
         let kept = self.link.call(py, |me| {
             let from = GlobalPtr::<u8>::from_address(address(me, number, rank, offset)?).map_err(pelago::Error::from)?;
@@ -309,8 +314,15 @@ impl Memory {
         Ok(Get::new(self.link.clone(), kept))
     }
 
-    fn atomic(&self, py: Python<'_>, place: (u32, usize, usize), operator: &str, operand: u64, expected: u64) -> PyResult<u64> {
-        let (rank, offset, width) = place;
+    fn atomic(
+        &self,
+        py: Python<'_>,
+        place: (RankNumber, usize, usize),
+        operator: &str,
+        operand: u64,
+        expected: u64,
+    ) -> PyResult<u64> {
+        let (RankNumber(rank), offset, width) = place;
         fn with<T: Word>(me: &Rank<'_, '_>, at: GlobalAddress, operator: &str, words: [u64; 2]) -> Result<u64, Fail> {
             let at = GlobalPtr::<T>::from_address(at).map_err(pelago::Error::from)?;
             let fetched = fetch(me.world, at, operator, T::from_bits(words[0]), T::from_bits(words[1]))?;
@@ -328,8 +340,8 @@ impl Memory {
         })?)
     }
 
-    fn apply(&self, py: Python<'_>, place: (u32, usize, usize), operator: &str, operand: u64) -> PyResult<Handle> {
-        let (rank, offset, width) = place;
+    fn apply(&self, py: Python<'_>, place: (RankNumber, usize, usize), operator: &str, operand: u64) -> PyResult<Handle> {
+        let (RankNumber(rank), offset, width) = place;
         let number = self.check_word(rank, offset, width)?;
         let kept = self.link.call(py, |me| {
             let at = address(me, number, rank, offset)?;
@@ -349,12 +361,12 @@ impl Memory {
     fn accumulate(
         &self,
         py: Python<'_>,
-        place: (u32, usize, usize),
+        place: (RankNumber, usize, usize),
         kind: (&str, &str),
         values: &Bound<'_, PyAny>,
         places: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let ((rank, offset, bytes), (dtype, operator)) = (place, kind);
+        let ((RankNumber(rank), offset, bytes), (dtype, operator)) = (place, kind);
         let (values, number) = (Bytes::of(values)?, self.check(rank, offset, bytes)?);
         let places = places.map(Bytes::of).transpose()?.map(|places| places.to_values::<u64>());
         let accumulation = match operator {
@@ -427,8 +439,15 @@ impl Memory {
     }
 
     /// Copies bytes of this rank's `source` to this memory at another rank, without a copy through Python.
-    fn copy(&self, py: Python<'_>, to: (u32, usize), source: PyRef<'_, Self>, from: usize, bytes: usize) -> PyResult<Handle> {
-        let ((rank, offset), own) = (to, self.link.rank);
+    fn copy(
+        &self,
+        py: Python<'_>,
+        to: (RankNumber, usize),
+        source: PyRef<'_, Self>,
+        from: usize,
+        bytes: usize,
+    ) -> PyResult<Handle> {
+        let ((RankNumber(rank), offset), own) = (to, self.link.rank);
         let numbers = [self.check(rank, offset, bytes)?, source.check(own, from, bytes)?];
         let kept = self.link.call(py, |me| {
             let at = |number, rank, offset| {
