@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use pelago::cuda::CudaMemory;
 use pelago::{
     Accumulation, Context, DeviceMemory, Fetch, GlobalAddress, GlobalPtr, Number as Accumulated, Ordered, Rank as Number, Shape,
-    Word,
+    Signal, Word,
 };
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
@@ -193,6 +193,35 @@ fn accumulate<T: Accumulated>(
     Ok(())
 }
 
+/// Puts bytes, or packed blocks to those of a shape, and then changes a word at the same rank. Returns the handle of the change.
+fn put_signal<'w, W: Word>(
+    rank: &Rank<'_, 'w>,
+    (to, shape): (GlobalAddress, Option<Shape>),
+    data: &Bytes,
+    at: GlobalAddress,
+    signal: Signal<W>,
+    after: Option<u64>,
+) -> Result<pelago::Handle<'w>, Fail> {
+    let world: &'w Context = rank.world;
+    let to = GlobalPtr::<u8>::from_address(to).map_err(pelago::Error::from)?;
+    let at = GlobalPtr::<W>::from_address(at).map_err(pelago::Error::from)?;
+    let (bytes, ordered): (Vec<u8>, _) = (data.to_values(), ordered(rank, after)?);
+    let Some(shape) = shape else {
+        return Ok(match ordered {
+            Some(ordered) => ordered.put_signal(to, &bytes, at, signal)?,
+            None => world.put_signal(to, &bytes, at, signal)?,
+        });
+    };
+    let put = match ordered {
+        Some(ordered) => ordered.put_strided(to, shape, &bytes, shape.packed())?,
+        None => world.put_strided(to, shape, &bytes, shape.packed())?,
+    };
+    Ok(match signal {
+        Signal::Add(value) => world.after(&put).add(at, value)?,
+        Signal::Set(value) | Signal::Put(value) => world.after(&put).set(at, value)?,
+    })
+}
+
 /// Keeps a handle and returns its number; `None` if the operation completed when it was issued.
 fn keep<'w>(rank: &Rank<'_, 'w>, handle: pelago::Handle<'w>) -> Option<u64> {
     (!handle.was_done_at_once()).then(|| rank.handles.insert(handle))
@@ -281,6 +310,43 @@ impl Memory {
             let handle = match ordered(me, after)? {
                 Some(ordered) => ordered.put_strided(to, shape, &bytes, shape.packed())?,
                 None => world.put_strided(to, shape, &bytes, shape.packed())?,
+            };
+            Ok(keep(me, handle))
+        })?;
+        Ok(Handle { link: self.link.clone(), number: kept })
+    }
+
+    /// Puts bytes from an offset on, or packed blocks to those of a part, and then changes a word of `words` at the same rank. `signal` is its
+    /// offset, its width, the operator and the operand.
+    fn put_signal(
+        &self,
+        py: Python<'_>,
+        to: (RankNumber, usize, Option<Blocks>),
+        data: &Bound<'_, PyAny>,
+        words: PyRef<'_, Self>,
+        signal: (usize, usize, &str, u64),
+        after: Option<PyRef<'_, Handle>>,
+    ) -> PyResult<Handle> {
+        let ((RankNumber(rank), offset, part), (word, width, operator, operand)) = (to, signal);
+        let (data, shape) = (Bytes::of(data)?, part.map(shape));
+        let number = self.check(rank, offset, shape.map_or(Ok(data.len()), extent)?)?;
+        let word_number = words.check_word(rank, word, width)?;
+        let is_sum = match operator {
+            "add" => true,
+            "set" => false,
+            _ => return Err(Fail::Value(format!("there is no signal {operator:?}: add, set")).into()),
+        };
+        let after = after.and_then(|after| after.number);
+        let kept = self.link.call(py, |me| {
+            let to = (address(me, number, rank, offset)?, shape);
+            let at = address(me, word_number, rank, word)?;
+            fn change<W: Word>(is_sum: bool, operand: u64) -> Signal<W> {
+                let operand = W::from_bits(operand);
+                if is_sum { Signal::Add(operand) } else { Signal::Set(operand) }
+            }
+            let handle = match width {
+                4 => put_signal(me, to, &data, at, change::<u32>(is_sum, operand), after)?,
+                _ => put_signal(me, to, &data, at, change::<u64>(is_sum, operand), after)?,
             };
             Ok(keep(me, handle))
         })?;

@@ -160,6 +160,29 @@ class SymmetricArray:
             return self._memory.put(rank, first, as_bytes(data), after)
         return self._memory.put_part(rank, first, blocks, as_bytes(data), after)
 
+    def put_signal(
+        self,
+        rank: int,
+        values: npt.ArrayLike,
+        index: Index,
+        words: SymmetricArray,
+        word: int = 0,
+        value: int = 1,
+        op: str = "add",
+        after: _pelago.Handle | None = None,
+    ) -> _pelago.Handle:
+        """Writes elements of `rank` as :meth:`put`, and then changes the word of `rank` at the flat index `word` of the array `words`: ``"add"``
+        adds `value`, ``"set"`` writes it. A rank that sees the changed word (:meth:`wait_until`) sees the elements. The handle is that of the
+        change, which fails if the put does.
+
+        Words are integers of 32 or 64 bits. Over networks, elements and a set word of 64 bits travel as one operation where the network supports it.
+        """
+        if not isinstance(words, SymmetricArray):
+            raise TypeError(f"the word of a signal is in an array of the world, not in {type(words).__name__}")
+        first, blocks, data = self._placed(values, index)
+        signal = (words._offset(word), words._width(), op, words._bits(value))
+        return self._memory.put_signal((rank, first, blocks), as_bytes(data), words._memory, signal, after)
+
     def get(
         self, rank: int, index: Index = 0, count: int | None = None, out: npt.NDArray[Any] | None = None
     ) -> npt.NDArray[Any]:
