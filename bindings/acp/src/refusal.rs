@@ -76,8 +76,8 @@ pub(crate) enum Refusal {
     #[error("a workspace has at least one byte")]
     EmptyWorkspace,
     #[error(
-        "no {bytes} bytes are left of the {heap_bytes} bytes of a rank for acp_malloc, containers and workspaces, a quarter of its heap; start the job \
-         with a larger heap (--heap, PELAGO_HEAP), or free what is no longer used"
+        "no {bytes} bytes are left of the {heap_bytes} bytes of a rank for acp_malloc, containers and workspaces, a quarter of its heap; \
+         start the job with a larger heap (--heap, PELAGO_HEAP), or free what is no longer used"
     )]
     Full { bytes: u64, heap_bytes: u64 },
     #[error(transparent)]

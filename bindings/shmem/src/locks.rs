@@ -1,8 +1,8 @@
 //! Fair locks on a symmetric `long`: a queue of the waiting PEs, by one-sided operations alone (Mellor-Crummey and Scott, 1991).
 //!
 //! The upper half of the word at the lock's home is the number of the last PE of the queue plus one, or 0 if the lock is free. The lower half at each
-//! PE is its node: bit 0 is set while the PE waits, bit 1 while it holds the lock, the bits above hold the number of its successor plus one. Only atomics
-//! change the halves. A PE clears its node before the next PE can write to it, and all words are zero when the lock is free.
+//! PE is its node: bit 0 is set while the PE waits, bit 1 while it holds the lock, the bits above hold the number of its successor plus one.
+//! Only atomics change the halves. A PE clears its node before the next PE can write to it, and all words are zero when the lock is free.
 
 use std::ffi::{c_int, c_long};
 
