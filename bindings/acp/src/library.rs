@@ -271,9 +271,9 @@ impl Library {
         })
     }
 
-    /// Waits for a request of a channel, and returns its result.
-    pub(crate) fn await_request(&self, request: usize) -> Result<usize, Refusal> {
-        let found = self.monitor().wait("acp_wait_ch", |state| {
+    /// Waits for a request of a channel in `function`, and returns its result.
+    pub(crate) fn await_request(&self, function: &'static str, request: usize) -> Result<usize, Refusal> {
+        let found = self.monitor().wait(function, |state| {
             Ok(match state.session() {
                 Ok((session, _)) => session.links.channels.take(request).transpose(),
                 Err(why) => Some(Err(why)),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pelago::Error;
+use pelago::{Error, FixedMemory};
 
 /// Maximum number of error lines that a process writes about refused calls.
 const LINES_MAX: u32 = 32;
@@ -73,11 +73,28 @@ pub(crate) enum Refusal {
     Workspace(usize),
     #[error("too many {0}")]
     TooMany(&'static str),
+    #[error("a workspace has at least one byte")]
+    EmptyWorkspace,
+    #[error(
+        "no {bytes} bytes are left of the {heap_bytes} bytes of a rank for acp_malloc, containers and workspaces, a quarter of its heap; \
+         start the job with a larger heap (--heap, PELAGO_HEAP), or free what is no longer used"
+    )]
+    Full { bytes: u64, heap_bytes: u64 },
     #[error(transparent)]
-    Failed(#[from] Error),
+    Failed(Error),
     /// An operation failed after its call had returned.
     #[error(transparent)]
     Earlier(Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        match error {
+            // A C program has no `GlobalHeap` that it could make larger.
+            Error::NoMemory { bytes, heap_bytes, memory } if memory != FixedMemory::HEAP => Self::Full { bytes, heap_bytes },
+            error => Self::Failed(error),
+        }
+    }
 }
 
 /// One of the addresses of a call.

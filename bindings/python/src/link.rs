@@ -12,6 +12,7 @@ use std::thread::{self, ThreadId};
 
 use pelago::World;
 use pelago::platform::Reach;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 
 use crate::fail::Fail;
@@ -117,6 +118,22 @@ impl Link {
             Gate::Simulated(counter) => py.detach(|| counter.ask(&mut whole)),
         }
         result.unwrap_or(Err(Fail::Ended))
+    }
+}
+
+/// The number of a rank or member, as an argument of a call.
+#[derive(Clone, Copy)]
+pub(crate) struct RankNumber(pub(crate) u32);
+
+impl<'py> FromPyObject<'_, 'py> for RankNumber {
+    type Error = PyErr;
+
+    fn extract(number: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let extracted = number.extract::<u32>().map(Self);
+        extracted.map_err(|error| match error.is_instance_of::<PyOverflowError>(number.py()) {
+            true => Fail::Index(format!("there is no rank {}", &*number)).into(),
+            false => error,
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::buffer::Bytes;
 use crate::fail::Fail;
 use crate::limits::MAIL_SENDERS_MAX;
-use crate::link::{Link, check_rank};
+use crate::link::{Link, RankNumber, check_rank};
 use crate::objects::Ends;
 use crate::rank::{Rank, duration};
 
@@ -88,14 +88,16 @@ impl Mailbox {
     }
 
     /// Waits for a free slot, and sends bytes.
-    fn send(&self, py: Python<'_>, to: u32, message: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn send(&self, py: Python<'_>, to: RankNumber, message: &Bound<'_, PyAny>) -> PyResult<()> {
+        let RankNumber(to) = to;
         check_rank(&self.link, to)?;
         let message = Bytes::of(message)?.to_values::<u8>();
         Ok(self.link.call(py, |me| me.mailboxes.with(self.number, |ends| Ok(ends.sender(to)?.send(&message)?)))?)
     }
 
     /// Sends bytes if a slot is free. Returns whether they were sent.
-    fn try_send(&self, py: Python<'_>, to: u32, message: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn try_send(&self, py: Python<'_>, to: RankNumber, message: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let RankNumber(to) = to;
         check_rank(&self.link, to)?;
         let message = Bytes::of(message)?.to_values::<u8>();
         Ok(self.link.call(py, |me| {

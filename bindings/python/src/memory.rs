@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use pelago::cuda::CudaMemory;
 use pelago::{
     Accumulation, Context, DeviceMemory, Fetch, GlobalAddress, GlobalPtr, Number as Accumulated, Ordered, Rank as Number, Shape,
-    Word,
+    Signal, Word,
 };
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
@@ -21,7 +21,7 @@ use crate::buffer::Bytes;
 use crate::dlpack;
 use crate::fail::Fail;
 use crate::get::Get;
-use crate::link::{Link, check_rank};
+use crate::link::{Link, RankNumber, check_rank};
 use crate::rank::{Garbage, Rank, duration};
 
 /// Memory of this rank, and of the same object on every other rank.
@@ -193,6 +193,35 @@ fn accumulate<T: Accumulated>(
     Ok(())
 }
 
+/// Puts bytes, or packed blocks to those of a shape, and then changes a word at the same rank. Returns the handle of the change.
+fn put_signal<'w, W: Word>(
+    rank: &Rank<'_, 'w>,
+    (to, shape): (GlobalAddress, Option<Shape>),
+    data: &Bytes,
+    at: GlobalAddress,
+    signal: Signal<W>,
+    after: Option<u64>,
+) -> Result<pelago::Handle<'w>, Fail> {
+    let world: &'w Context = rank.world;
+    let to = GlobalPtr::<u8>::from_address(to).map_err(pelago::Error::from)?;
+    let at = GlobalPtr::<W>::from_address(at).map_err(pelago::Error::from)?;
+    let (bytes, ordered): (Vec<u8>, _) = (data.to_values(), ordered(rank, after)?);
+    let Some(shape) = shape else {
+        return Ok(match ordered {
+            Some(ordered) => ordered.put_signal(to, &bytes, at, signal)?,
+            None => world.put_signal(to, &bytes, at, signal)?,
+        });
+    };
+    let put = match ordered {
+        Some(ordered) => ordered.put_strided(to, shape, &bytes, shape.packed())?,
+        None => world.put_strided(to, shape, &bytes, shape.packed())?,
+    };
+    Ok(match signal {
+        Signal::Add(value) => world.after(&put).add(at, value)?,
+        Signal::Set(value) | Signal::Put(value) => world.after(&put).set(at, value)?,
+    })
+}
+
 /// Keeps a handle and returns its number; `None` if the operation completed when it was issued.
 fn keep<'w>(rank: &Rank<'_, 'w>, handle: pelago::Handle<'w>) -> Option<u64> {
     (!handle.was_done_at_once()).then(|| rank.handles.insert(handle))
@@ -227,11 +256,12 @@ impl Memory {
     fn put(
         &self,
         py: Python<'_>,
-        rank: u32,
+        rank: RankNumber,
         offset: usize,
         data: &Bound<'_, PyAny>,
         after: Option<PyRef<'_, Handle>>,
     ) -> PyResult<Handle> {
+        let RankNumber(rank) = rank;
         let data = Bytes::of(data)?;
         let number = self.check(rank, offset, data.len())?;
         let after = after.and_then(|after| after.number);
@@ -242,7 +272,8 @@ impl Memory {
         Ok(Handle { link: self.link.clone(), number: kept })
     }
 
-    fn get(&self, py: Python<'_>, rank: u32, offset: usize, into: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn get(&self, py: Python<'_>, rank: RankNumber, offset: usize, into: &Bound<'_, PyAny>) -> PyResult<()> {
+        let RankNumber(rank) = rank;
         let into = Bytes::writable(into)?;
         let number = self.check(rank, offset, into.len())?;
         self.link.call(py, |me| {
@@ -263,12 +294,13 @@ impl Memory {
     fn put_part(
         &self,
         py: Python<'_>,
-        rank: u32,
+        rank: RankNumber,
         offset: usize,
         part: Blocks,
         data: &Bound<'_, PyAny>,
         after: Option<PyRef<'_, Handle>>,
     ) -> PyResult<Handle> {
+        let RankNumber(rank) = rank;
         let (data, shape) = (Bytes::of(data)?, shape(part));
         let number = self.check(rank, offset, extent(shape)?)?;
         let after = after.and_then(|after| after.number);
@@ -284,8 +316,46 @@ impl Memory {
         Ok(Handle { link: self.link.clone(), number: kept })
     }
 
+    /// Puts bytes from an offset on, or packed blocks to those of a part, and then changes a word of `words` at the same rank. `signal` is its
+    /// offset, its width, the operator and the operand.
+    fn put_signal(
+        &self,
+        py: Python<'_>,
+        to: (RankNumber, usize, Option<Blocks>),
+        data: &Bound<'_, PyAny>,
+        words: PyRef<'_, Self>,
+        signal: (usize, usize, &str, u64),
+        after: Option<PyRef<'_, Handle>>,
+    ) -> PyResult<Handle> {
+        let ((RankNumber(rank), offset, part), (word, width, operator, operand)) = (to, signal);
+        let (data, shape) = (Bytes::of(data)?, part.map(shape));
+        let number = self.check(rank, offset, shape.map_or(Ok(data.len()), extent)?)?;
+        let word_number = words.check_word(rank, word, width)?;
+        let is_sum = match operator {
+            "add" => true,
+            "set" => false,
+            _ => return Err(Fail::Value(format!("there is no signal {operator:?}: add, set")).into()),
+        };
+        let after = after.and_then(|after| after.number);
+        let kept = self.link.call(py, |me| {
+            let to = (address(me, number, rank, offset)?, shape);
+            let at = address(me, word_number, rank, word)?;
+            fn change<W: Word>(is_sum: bool, operand: u64) -> Signal<W> {
+                let operand = W::from_bits(operand);
+                if is_sum { Signal::Add(operand) } else { Signal::Set(operand) }
+            }
+            let handle = match width {
+                4 => put_signal(me, to, &data, at, change::<u32>(is_sum, operand), after)?,
+                _ => put_signal(me, to, &data, at, change::<u64>(is_sum, operand), after)?,
+            };
+            Ok(keep(me, handle))
+        })?;
+        Ok(Handle { link: self.link.clone(), number: kept })
+    }
+
     /// Gets the blocks of `part` from `offset` on, packed.
-    fn get_part(&self, py: Python<'_>, rank: u32, offset: usize, part: Blocks, into: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn get_part(&self, py: Python<'_>, rank: RankNumber, offset: usize, part: Blocks, into: &Bound<'_, PyAny>) -> PyResult<()> {
+        let RankNumber(rank) = rank;
         let (into, shape) = (Bytes::writable(into)?, shape(part));
         let number = self.check(rank, offset, extent(shape)?)?;
         self.link.call(py, |me| {
@@ -299,7 +369,8 @@ impl Memory {
     }
 
     /// Starts a get that is waited for later.
-    fn start_get(&self, py: Python<'_>, rank: u32, offset: usize, bytes: usize) -> PyResult<Get> {
+    fn start_get(&self, py: Python<'_>, rank: RankNumber, offset: usize, bytes: usize) -> PyResult<Get> {
+        let RankNumber(rank) = rank;
         let number = self.check(rank, offset, bytes)?;
         let kept = self.link.call(py, |me| {
             let from = GlobalPtr::<u8>::from_address(address(me, number, rank, offset)?).map_err(pelago::Error::from)?;
@@ -309,8 +380,15 @@ impl Memory {
         Ok(Get::new(self.link.clone(), kept))
     }
 
-    fn atomic(&self, py: Python<'_>, place: (u32, usize, usize), operator: &str, operand: u64, expected: u64) -> PyResult<u64> {
-        let (rank, offset, width) = place;
+    fn atomic(
+        &self,
+        py: Python<'_>,
+        place: (RankNumber, usize, usize),
+        operator: &str,
+        operand: u64,
+        expected: u64,
+    ) -> PyResult<u64> {
+        let (RankNumber(rank), offset, width) = place;
         fn with<T: Word>(me: &Rank<'_, '_>, at: GlobalAddress, operator: &str, words: [u64; 2]) -> Result<u64, Fail> {
             let at = GlobalPtr::<T>::from_address(at).map_err(pelago::Error::from)?;
             let fetched = fetch(me.world, at, operator, T::from_bits(words[0]), T::from_bits(words[1]))?;
@@ -328,8 +406,8 @@ impl Memory {
         })?)
     }
 
-    fn apply(&self, py: Python<'_>, place: (u32, usize, usize), operator: &str, operand: u64) -> PyResult<Handle> {
-        let (rank, offset, width) = place;
+    fn apply(&self, py: Python<'_>, place: (RankNumber, usize, usize), operator: &str, operand: u64) -> PyResult<Handle> {
+        let (RankNumber(rank), offset, width) = place;
         let number = self.check_word(rank, offset, width)?;
         let kept = self.link.call(py, |me| {
             let at = address(me, number, rank, offset)?;
@@ -349,12 +427,12 @@ impl Memory {
     fn accumulate(
         &self,
         py: Python<'_>,
-        place: (u32, usize, usize),
+        place: (RankNumber, usize, usize),
         kind: (&str, &str),
         values: &Bound<'_, PyAny>,
         places: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let ((rank, offset, bytes), (dtype, operator)) = (place, kind);
+        let ((RankNumber(rank), offset, bytes), (dtype, operator)) = (place, kind);
         let (values, number) = (Bytes::of(values)?, self.check(rank, offset, bytes)?);
         let places = places.map(Bytes::of).transpose()?.map(|places| places.to_values::<u64>());
         let accumulation = match operator {
@@ -427,8 +505,15 @@ impl Memory {
     }
 
     /// Copies bytes of this rank's `source` to this memory at another rank, without a copy through Python.
-    fn copy(&self, py: Python<'_>, to: (u32, usize), source: PyRef<'_, Self>, from: usize, bytes: usize) -> PyResult<Handle> {
-        let ((rank, offset), own) = (to, self.link.rank);
+    fn copy(
+        &self,
+        py: Python<'_>,
+        to: (RankNumber, usize),
+        source: PyRef<'_, Self>,
+        from: usize,
+        bytes: usize,
+    ) -> PyResult<Handle> {
+        let ((RankNumber(rank), offset), own) = (to, self.link.rank);
         let numbers = [self.check(rank, offset, bytes)?, source.check(own, from, bytes)?];
         let kept = self.link.call(py, |me| {
             let at = |number, rank, offset| {

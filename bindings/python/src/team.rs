@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::buffer::Bytes;
 use crate::fail::Fail;
-use crate::link::Link;
+use crate::link::{Link, RankNumber};
 use crate::rank::Rank;
 
 /// An ordered set of ranks.
@@ -119,7 +119,9 @@ fn reduce<T: Reduced>(
     root: Option<u32>,
     values: &Bytes,
 ) -> Result<(), Fail> {
-    let operator = T::operator(operator).ok_or_else(|| Fail::Value(format!("no operator {operator:?} of this type")))?;
+    let operator = T::operator(operator).ok_or_else(|| {
+        Fail::Value(format!("no operator {operator:?} of this type: sum, prod, min, max, and of integers and, or, xor"))
+    })?;
     let (operator, own) = (Commutative(operator), values.to_values::<T>());
     match (kind, root) {
         ("allreduce", _) => finish(rank, "a reduction", team.start_allreduce(own, operator)?, values),
@@ -189,8 +191,9 @@ impl Team {
         values: &Bound<'_, PyAny>,
         dtype: &str,
         operator: &str,
-        root: Option<u32>,
+        root: Option<RankNumber>,
     ) -> PyResult<()> {
+        let root = root.map(|RankNumber(root)| root);
         root.map_or(Ok(()), |root| self.check_root(root))?;
         let values = Bytes::writable(values)?;
         Ok(self.link.call(py, |me| {
@@ -200,8 +203,16 @@ impl Team {
     }
 
     /// Moves blocks of bytes. The source and the destination of a broadcast are the same buffer.
-    #[pyo3(signature = (kind, source, into, root=0))]
-    fn blocks(&self, py: Python<'_>, kind: &str, source: &Bound<'_, PyAny>, into: &Bound<'_, PyAny>, root: u32) -> PyResult<()> {
+    #[pyo3(signature = (kind, source, into, root=RankNumber(0)))]
+    fn blocks(
+        &self,
+        py: Python<'_>,
+        kind: &str,
+        source: &Bound<'_, PyAny>,
+        into: &Bound<'_, PyAny>,
+        root: RankNumber,
+    ) -> PyResult<()> {
+        let RankNumber(root) = root;
         self.check_root(root)?;
         let (from, into) = (Bytes::of(source)?, Bytes::writable(into)?);
         let (size, is_root) = (self.size_of(), root == self.position);

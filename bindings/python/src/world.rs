@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::device;
 use crate::dlpack::Tensor;
 use crate::grid::{self, Grid};
-use crate::link::{Link, check_rank};
+use crate::link::{Link, RankNumber, check_rank};
 use crate::mailbox::{self, Mailbox};
 use crate::map::{self, Map};
 use crate::memory::Memory;
@@ -73,7 +73,8 @@ impl World {
         Ok(self.link.call(py, |me| Ok(me.world.quiet()?))?)
     }
 
-    fn flush(&self, py: Python<'_>, rank: u32) -> PyResult<()> {
+    fn flush(&self, py: Python<'_>, rank: RankNumber) -> PyResult<()> {
+        let RankNumber(rank) = rank;
         check_rank(&self.link, rank)?;
         Ok(self.link.call(py, |me| Ok(me.world.flush(Number::new(rank))?))?)
     }
@@ -83,7 +84,8 @@ impl World {
     }
 
     /// Whether the memory of a rank is mapped in this process.
-    fn maps(&self, py: Python<'_>, rank: u32) -> PyResult<bool> {
+    fn maps(&self, py: Python<'_>, rank: RankNumber) -> PyResult<bool> {
+        let RankNumber(rank) = rank;
         check_rank(&self.link, rank)?;
         Ok(self.link.call(py, |me| Ok(me.world.maps(Number::new(rank))))?)
     }
@@ -108,7 +110,8 @@ impl World {
     }
 
     /// Creates the team of the listed ranks; `None` for a rank that is not a member. Collective over all ranks.
-    fn team(&self, py: Python<'_>, ranks: Vec<u32>) -> PyResult<Option<Team>> {
+    fn team(&self, py: Python<'_>, ranks: Vec<RankNumber>) -> PyResult<Option<Team>> {
+        let ranks: Vec<u32> = ranks.into_iter().map(|RankNumber(rank)| rank).collect();
         ranks.iter().try_for_each(|&rank| check_rank(&self.link, rank))?;
         let members = ranks.clone();
         let made = self.link.call(py, |me| {
@@ -122,7 +125,8 @@ impl World {
     }
 
     /// Creates a mailbox. Collective.
-    fn mailbox(&self, py: Python<'_>, receiver: Option<u32>, slots: u32, message_bytes: usize) -> PyResult<Mailbox> {
+    fn mailbox(&self, py: Python<'_>, receiver: Option<RankNumber>, slots: u32, message_bytes: usize) -> PyResult<Mailbox> {
+        let receiver = receiver.map(|RankNumber(receiver)| receiver);
         receiver.map_or(Ok(()), |receiver| check_rank(&self.link, receiver))?;
         Ok(mailbox::new(&self.link, py, receiver, slots, message_bytes)?)
     }

@@ -379,12 +379,51 @@ MAPS = """
     pelago.run(main)
 """
 
+SIGNALS = """
+    import numpy as np, pelago
+
+    def main(world):
+        me, size = world.rank, world.size
+        right, left = (me + 1) % size, (me - 1) % size
+        for dtype in (np.int32, np.uint64):
+            for op in ("add", "set"):
+                table, flags, free = world.array((6, 5)), world.array(3, dtype), world.array(1, np.int64)
+                for turn in range(1, 21):
+                    value = 1 if op == "add" else turn
+                    free.wait_until(0, ">=", turn - 1)
+                    if turn % 3 == 0:
+                        sent = table.put_signal(right, np.full((6, 2), turn + me, float), np.s_[:, 1:4:2], flags, 1, value, op)
+                        flags.wait_until(1, ">=", turn)
+                        assert (table.local[:, 1:4:2] == turn + left).all(), table.local
+                    elif turn % 3 == 1:
+                        first = table.put(right, np.full(30, -1.0))
+                        sent = table.put_signal(right, np.full(30, turn + me, float), 0, flags, 1, value, op, after=first)
+                        flags.wait_until(1, ">=", turn)
+                        assert (table.local == turn + left).all(), table.local
+                    else:
+                        sent = table.put_signal(right, turn + me, 29, flags, 1, value, op)
+                        flags.wait_until(1, ">=", turn)
+                        assert table.local[5, 4] == turn + left, table.local
+                    sent.wait()
+                    assert sent.test()
+                    free.add(left, 0, 1)
+                assert list(flags.local) == [0, 20, 0], flags.local
+                world.barrier()
+        nothing, flags = world.array(0), world.array(1, np.int64)
+        nothing.put_signal(right, [], 0, flags)
+        flags.wait_until(0, "==", 1)
+        world.barrier()
+        print("good")
+
+    pelago.run(main)
+"""
+
 
 @pytest.mark.parametrize("ranks", [1, 3, 4])
 @pytest.mark.parametrize(
     "program",
-    [ARRAYS, VALUES, ATOMICS, ACCUMULATIONS, PARTS, ORDER, COLLECTIVES, MAILBOXES, GRIDS, MAPS],
-    ids=["arrays", "values", "atomics", "accumulations", "parts", "order", "collectives", "mailboxes", "grids", "maps"],
+    [ARRAYS, VALUES, ATOMICS, ACCUMULATIONS, PARTS, SIGNALS, ORDER, COLLECTIVES, MAILBOXES, GRIDS, MAPS],
+    ids=["arrays", "values", "atomics", "accumulations", "parts", "signals", "order", "collectives", "mailboxes", "grids", "maps"],
 )
 def test_groups(job, program, ranks):
     assert job.lines(program, ranks=ranks) == ["good"] * ranks

@@ -380,6 +380,12 @@ pub const PLAIN: &[(&str, &[Signature])] = &[
             ),
             ("wait_until", "void", "long *ivar, int cmp, long cmp_value"),
             ("wait", "void", "long *ivar, long cmp_value"),
+            ("clear_cache_inv", "void", "void"),
+            ("clear_cache_line_inv", "void", "void *dest"),
+            ("set_cache_inv", "void", "void"),
+            ("set_cache_line_inv", "void", "void *dest"),
+            ("udcflush", "void", "void"),
+            ("udcflush_line", "void", "void *dest"),
         ],
     ),
 ];

@@ -179,6 +179,12 @@ SMA_ROUTINE(void, alltoalls32, (void *dest, const void *source, ptrdiff_t dst, p
 SMA_ROUTINE(void, alltoalls64, (void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync))
 SMA_ROUTINE(void, wait_until, (long *ivar, int cmp, long cmp_value))
 SMA_ROUTINE(void, wait, (long *ivar, long cmp_value))
+SMA_ROUTINE(void, clear_cache_inv, (void))
+SMA_ROUTINE(void, clear_cache_line_inv, (void *dest))
+SMA_ROUTINE(void, set_cache_inv, (void))
+SMA_ROUTINE(void, set_cache_line_inv, (void *dest))
+SMA_ROUTINE(void, udcflush, (void))
+SMA_ROUTINE(void, udcflush_line, (void *dest))
 void start_pes(int npes);
 int _my_pe(void);
 int _num_pes(void);

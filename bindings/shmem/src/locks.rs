@@ -1,18 +1,26 @@
 //! Fair locks on a symmetric `long`: a queue of the waiting PEs, by one-sided operations alone (Mellor-Crummey and Scott, 1991).
 //!
 //! The upper half of the word at the lock's home is the number of the last PE of the queue plus one, or 0 if the lock is free. The lower half at each
-//! PE is its node: bit 0 is set while the PE waits, the bits above hold the number of its successor plus one. Only atomics change the halves. A PE clears
-//! its node before the next PE can write to it, and all words are zero when the lock is free.
+//! PE is its node: bit 0 is set while the PE waits, bit 1 while it holds the lock, the bits above hold the number of its successor plus one.
+//! Only atomics change the halves. A PE clears its node before the next PE can write to it, and all words are zero when the lock is free.
 
 use std::ffi::{c_int, c_long};
 
 use pelago_base::AtomicOperator;
 
 use crate::library::{DEFAULT, EQUAL, Library, NOT_EQUAL, library};
+use crate::refusal::refuse;
 use crate::waiting::{Elements, With, progress};
 use crate::{atomics, transfer};
 
 const WAITS: u32 = 1;
+const HOLDS: u32 = 2;
+
+/// Added to the node of a PE that waits, makes it the node of a PE that holds the lock.
+const GRANT: u32 = HOLDS - WAITS;
+
+/// Position of the number of the successor in a node.
+const SUCCESSOR_SHIFT: u32 = 2;
 
 /// The lock that a call names.
 struct Lock {
@@ -66,13 +74,16 @@ impl Lock {
 /// `shmem_set_lock`.
 pub(crate) fn set(routine: &'static str, lock: *mut c_long) {
     let lock = Lock::new(routine, lock);
-    lock.own(AtomicOperator::Or, WAITS);
+    if lock.own(AtomicOperator::Or, WAITS) & HOLDS != 0 {
+        refuse(routine, &format_args!("this PE holds the lock {:p} already", lock.node));
+    }
     let before = lock.fetch(lock.tail, AtomicOperator::Swap, lock.me(), lock.home);
     if before == 0 {
-        lock.own(AtomicOperator::And, !WAITS);
+        lock.own(AtomicOperator::Add, GRANT);
         return;
     }
-    atomics::update(routine, DEFAULT, lock.node, AtomicOperator::Add, lock.me() << 1, before as c_int - 1);
+    let successor = lock.me() << SUCCESSOR_SHIFT;
+    atomics::update(routine, DEFAULT, lock.node, AtomicOperator::Add, successor, before as c_int - 1);
     lock.wait(EQUAL, 0, |node| node & WAITS);
 }
 
@@ -80,18 +91,23 @@ pub(crate) fn set(routine: &'static str, lock: *mut c_long) {
 pub(crate) fn clear(routine: &'static str, lock: *mut c_long) {
     let lock = Lock::new(routine, lock);
     transfer::complete(routine, DEFAULT);
-    if lock.own(AtomicOperator::Load, 0) >> 1 == 0 && lock.replace_tail(lock.me(), 0) {
+    let node = lock.own(AtomicOperator::And, !HOLDS);
+    if node & HOLDS == 0 {
+        refuse(routine, &format_args!("this PE does not hold the lock {:p}", lock.node));
+    }
+    if node >> SUCCESSOR_SHIFT == 0 && lock.replace_tail(lock.me(), 0) {
         return;
     }
-    lock.wait(NOT_EQUAL, 0, |node| node >> 1);
-    let next = lock.own(AtomicOperator::Swap, 0) >> 1;
-    atomics::update(routine, DEFAULT, lock.node, AtomicOperator::And, !WAITS, next as c_int - 1);
+    lock.wait(NOT_EQUAL, 0, |node| node >> SUCCESSOR_SHIFT);
+    let next = lock.own(AtomicOperator::Swap, 0) >> SUCCESSOR_SHIFT;
+    atomics::update(routine, DEFAULT, lock.node, AtomicOperator::Add, GRANT, next as c_int - 1);
 }
 
 /// `shmem_test_lock`: 0 if it has acquired the lock.
 pub(crate) fn test(routine: &'static str, lock: *mut c_long) -> c_int {
     let lock = Lock::new(routine, lock);
     if lock.replace_tail(0, lock.me()) {
+        lock.own(AtomicOperator::Add, HOLDS);
         return 0;
     }
     progress(lock.library);

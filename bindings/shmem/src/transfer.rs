@@ -42,6 +42,24 @@ fn own(pointer: *const c_void, bytes: usize) -> Cells<'static> {
     unsafe { Cells::new(start, bytes) }
 }
 
+/// Returns the bytes at an argument of a call. Ends the job if the argument is a null pointer.
+#[inline(always)]
+fn argument(routine: &str, name: &str, pointer: *const c_void, bytes: usize) -> Cells<'static> {
+    if pointer.is_null() {
+        refuse(routine, &format_args!("{name} is a null pointer"));
+    }
+    own(pointer, bytes)
+}
+
+/// Writes a result to an argument of a call. Ends the job if the argument is a null pointer.
+pub(crate) fn answer<T>(routine: &str, name: &str, pointer: *mut T, value: T) {
+    if pointer.is_null() {
+        refuse(routine, &format_args!("{name} is a null pointer"));
+    }
+    // SAFETY: B3.
+    unsafe { pointer.write(value) };
+}
+
 /// Returns the address at which an operation that continues after this call accesses memory of the program. It differs only for variables of a simulated
 /// rank, which are accessed in the rank's private copy while the rank does not run. Returns `None` if they cannot be accessed there.
 pub(crate) fn lasting(library: &Library, cells: Cells<'static>) -> Option<Cells<'static>> {
@@ -90,14 +108,15 @@ pub(crate) fn put<const ELEMENT: usize>(
         return;
     }
     let to = library.global(routine, "dest", dest as usize, bytes, rank);
-    if write_mapped(library, to, rank, own(source, bytes)) {
+    let from = argument(routine, "source", source, bytes);
+    if write_mapped(library, to, rank, from) {
         return;
     }
     if rank == library.me {
         // A variable of this simulated rank.
-        return own(dest, bytes).copy_from(own(source, bytes));
+        return own(dest, bytes).copy_from(from);
     }
-    put_remote(routine, library, context, mode, to, own(source, bytes));
+    put_remote(routine, library, context, mode, to, from);
 }
 
 #[cold]
@@ -170,9 +189,10 @@ pub(crate) fn get<const ELEMENT: usize>(
         return;
     }
     let from = library.global(routine, "source", source as usize, bytes, rank);
+    let into = argument(routine, "dest", dest, bytes);
     match library.reach.cells(from, bytes as u64) {
-        Some(cells) => own(dest, bytes).copy_from(cells),
-        None => get_remote(routine, library, context, mode, from, own(dest, bytes)),
+        Some(cells) => into.copy_from(cells),
+        None => get_remote(routine, library, context, mode, from, into),
     }
 }
 
@@ -277,7 +297,7 @@ pub(crate) fn put_blocks<const ELEMENT: usize>(routine: &str, context: usize, bl
     let (to_shape, to_bytes) = shape(routine, "dst", ELEMENT, blocks.dest_stride, blocks.block, blocks.blocks);
     let (from_shape, from_bytes) = shape(routine, "sst", ELEMENT, blocks.source_stride, blocks.block, blocks.blocks);
     let to = library.global(routine, "dest", blocks.dest as usize, to_bytes, rank);
-    let from = own(blocks.source, from_bytes);
+    let from = argument(routine, "source", blocks.source, from_bytes);
     if let Some(target) = library.reach.cells(to, to_bytes as u64) {
         copy_blocks(target, to_shape, from, from_shape);
         if let Some(bell) = library.reach.bell(Rank::new(rank)) {
@@ -303,7 +323,7 @@ pub(crate) fn get_blocks<const ELEMENT: usize>(routine: &str, context: usize, bl
     let (into_shape, into_bytes) = shape(routine, "dst", ELEMENT, blocks.dest_stride, blocks.block, blocks.blocks);
     let (from_shape, from_bytes) = shape(routine, "sst", ELEMENT, blocks.source_stride, blocks.block, blocks.blocks);
     let from = library.global(routine, "source", blocks.source as usize, from_bytes, rank);
-    let into = own(blocks.dest, into_bytes);
+    let into = argument(routine, "dest", blocks.dest, into_bytes);
     if let Some(cells) = library.reach.cells(from, from_bytes as u64) {
         copy_blocks(into, into_shape, cells, from_shape);
         return;
@@ -346,7 +366,7 @@ pub(crate) fn put_signal<const ELEMENT: usize>(
         return;
     }
     let to = library.global(routine, "dest", dest as usize, bytes, rank);
-    let from = own(source, bytes);
+    let from = argument(routine, "source", source, bytes);
     if write_mapped(library, to, rank, from) {
         fence(Ordering::Release);
         signal(routine, library, context, at, word);
@@ -447,6 +467,9 @@ pub(crate) fn complete_some(routine: &str, context: usize, pes: *const c_int, co
     let library = library(routine);
     if context == crate::library::INVALID || count == 0 {
         return;
+    }
+    if pes.is_null() {
+        refuse(routine, &"target_pes is a null pointer");
     }
     // SAFETY: B3.
     let pes = unsafe { std::slice::from_raw_parts(pes, count) };

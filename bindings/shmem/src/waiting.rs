@@ -92,6 +92,9 @@ impl<T: Waitable> Elements<T> {
         if !values.is_aligned() {
             refuse(routine, &format_args!("ivar {values:p} is not a multiple of {}", size_of::<T>()));
         }
+        if count > 0 && matches!(with, With::Each(values) if values.is_null()) {
+            refuse(routine, &"cmp_values is a null pointer");
+        }
         Self { routine, library, values, count, status, comparison, with }
     }
 
@@ -125,6 +128,13 @@ impl<T: Waitable> Elements<T> {
         (0..self.count).find(|&index| !self.is_excluded(index) && self.is_met(index))
     }
 
+    /// Ends the job if indices are to be stored at a null pointer.
+    fn check(&self, indices: *mut usize) {
+        if self.count > 0 && indices.is_null() {
+            refuse(self.routine, &"indices is a null pointer");
+        }
+    }
+
     /// Stores the indices of the elements whose comparison holds, and returns their number.
     fn store_met(&self, indices: *mut usize) -> usize {
         let met = (0..self.count).filter(|&index| !self.is_excluded(index) && self.is_met(index));
@@ -152,7 +162,7 @@ impl<T: Waitable> Elements<T> {
         let word = word.and_then(|address| self.library.symmetric(address, size_of::<T>()));
         let word = word.and_then(|bits| self.library.awaited(self.library.at(bits, self.library.me)));
         let monitor = &self.library.default_context().monitor;
-        let waited = monitor.wait_for_word("shmem_wait_until", word, |_| Ok(look()));
+        let waited = monitor.wait_for_word(self.routine, word, |_| Ok(look()));
         self.library.or_end(self.routine, waited)
     }
 
@@ -178,6 +188,7 @@ impl<T: Waitable> Elements<T> {
 
     /// Waits until the comparison of at least one element holds, and returns the number of such elements.
     pub(crate) fn wait_some(self, indices: *mut usize) -> usize {
+        self.check(indices);
         if self.is_empty() { 0 } else { self.wait(|| Some(self.store_met(indices)).filter(|&stored| stored > 0)) }
     }
 
@@ -193,6 +204,7 @@ impl<T: Waitable> Elements<T> {
 
     /// Returns the number of elements whose comparison holds.
     pub(crate) fn test_some(self, indices: *mut usize) -> usize {
+        self.check(indices);
         self.test(|| Some(self.store_met(indices)).filter(|&stored| stored > 0)).unwrap_or(0)
     }
 }

@@ -36,6 +36,21 @@ fn calls_that_cannot_be_done_say_so_and_hurt_nobody() {
     }
 }
 
+/// The remedy is one of a C program: it has no `GlobalHeap`.
+#[test]
+fn full_memory_names_the_setting_of_the_job() {
+    for transport in TRANSPORTS {
+        let (code, lines, output) = ended(transport, "full");
+        assert_eq!((code, output.as_str()), (Some(0), "good\ngood\ngood\n"), "{lines:?}");
+        let full = |line: &String| {
+            line.starts_with("acp: rank 1: acp_malloc: no 1152921504606846976 bytes are left of the ")
+                && line.contains("start the job with a larger heap (--heap, PELAGO_HEAP)")
+        };
+        assert!(lines.iter().any(full), "{lines:?}");
+        assert!(lines.iter().any(|line| line == "acp: rank 1: acp_create_ws: a workspace has at least one byte"), "{lines:?}");
+    }
+}
+
 #[test]
 fn a_job_that_is_aborted_tells_why_and_loses_no_output() {
     for transport in TRANSPORTS {

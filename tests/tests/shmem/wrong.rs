@@ -18,6 +18,22 @@ fn wrong_calls_end_the_job_with_one_line() {
         ("team", "PE 2: shmem_team_sync: the team is SHMEM_TEAM_INVALID"),
         ("cmp", "PE 2: shmem_long_wait_until: cmp 9 is none of SHMEM_CMP_"),
         ("lock", "PE 2: shmem_set_lock: lock 0x"),
+        ("source", "PE 2: shmem_long_put: source is a null pointer"),
+        ("source-strided", "PE 2: shmem_long_iput: source is a null pointer"),
+        ("source-signal", "PE 2: shmem_long_put_signal: source is a null pointer"),
+        ("dest", "PE 2: shmem_long_get_nbi: dest is a null pointer"),
+        ("dest-strided", "PE 2: shmem_long_iget: dest is a null pointer"),
+        ("indices", "PE 2: shmem_long_wait_until_some: indices is a null pointer"),
+        ("values", "PE 2: shmem_long_test_all_vector: cmp_values is a null pointer"),
+        ("pes", "PE 2: shmem_pe_quiet: target_pes is a null pointer"),
+        ("ctx", "PE 2: shmem_ctx_create: ctx is a null pointer"),
+        ("of-context", "PE 2: shmem_ctx_get_team: team is a null pointer"),
+        ("name", "PE 2: shmem_info_get_name: name is a null pointer"),
+        ("level", "PE 2: shmem_query_thread: provided is a null pointer"),
+        ("split", "shmem_team_split_strided: new_team is a null pointer"),
+        ("unlock", "PE 2: shmem_clear_lock: this PE does not hold the lock 0x"),
+        ("unlock-other", "PE 2: shmem_clear_lock: this PE does not hold the lock 0x"),
+        ("relock", "PE 2: shmem_set_lock: this PE holds the lock 0x"),
         ("reduce", "PE 2: shmem_long_sum_to_all: dest 0x"),
         ("much", "(17179869176 bytes) is not symmetric"),
         ("sync", "PE 2: shmem_barrier: pSync 0x"),
@@ -61,6 +77,19 @@ fn different_arguments_of_collective_calls_are_told_on_request() {
         let ended = command(3, transport, &built, &["differ"]).env("SHMEM_DEBUG", "1").output().expect("the command under test");
         let said = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.code() == Some(1) && said.contains("shmem_malloc: the arguments [1, "), "{transport}: {said}");
+    }
+}
+
+#[test]
+fn a_deadlock_names_the_routine_that_waits() {
+    let built = program("bad.c", &[], "bad-stuck");
+    for transport in ["shm", "udp"] {
+        let ended = command(3, transport, &built, &["stuck"])
+            .env("PELAGO_DEADLOCK_SECONDS", "1")
+            .output()
+            .expect("the command under test");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code() == Some(1) && said.contains(" in shmem_signal_wait_until"), "{transport}: {said}");
     }
 }
 

@@ -103,7 +103,10 @@ impl Library {
             let first_rank = self.rank_of(first as c_int)?;
             // The first rank allocates all parts. All ranks detect a failure from the addresses that it sends.
             let count = bytes.div_ceil(part_bytes);
-            if bytes == 0 || bytes / u64::from(size) > session.heap.bytes() || count > PARTS_MAX {
+            if bytes == 0 {
+                return Err(Refusal::EmptyWorkspace);
+            }
+            if bytes / u64::from(size) > session.heap.bytes() || count > PARTS_MAX {
                 return Err(Refusal::Large(bytes as usize));
             }
             let count = count as usize;

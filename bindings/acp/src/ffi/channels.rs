@@ -23,7 +23,7 @@ pub extern "C" fn acp_free_ch(channel: usize) -> c_int {
     status("acp_free_ch", || {
         let library = library()?;
         let request = library.ask_channel(|channels| channels.free(channel))?;
-        library.await_request(request).map(drop)
+        library.await_request("acp_free_ch", request).map(drop)
     })
 }
 
@@ -56,7 +56,7 @@ fn transfer(function: &str, channel: usize, memory: *mut c_void, bytes: usize, i
 /// Waits for a request. Returns the number of bytes received; the greatest number if the request is not valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_wait_ch(request: usize) -> usize {
-    call("acp_wait_ch", usize::MAX, || library()?.await_request(request))
+    call("acp_wait_ch", usize::MAX, || library()?.await_request("acp_wait_ch", request))
 }
 
 /// Sends a message and waits until its memory may be reused. Returns 0, or -1 on failure.

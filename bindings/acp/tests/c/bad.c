@@ -15,6 +15,12 @@ int main(int argc, char **argv) {
     CHECK(acp_init(&argc, &argv) == 0);
     int rank = acp_rank(), procs = acp_procs(), next = (rank + 1) % procs;
     acp_ga_t mine = starter(rank, 0), theirs = starter(next, 0), end = mine + 4096;
+    if (strcmp(act, "full") == 0) {
+        CHECK(acp_malloc((size_t)1 << 60, next) == ACP_GA_NULL && acp_create_ws(0) == ACP_WSD_NULL);
+        CHECK(acp_finalize() == 0);
+        puts("good");
+        return 0;
+    }
     if (strcmp(act, "calls") == 0) {
         CHECK(acp_init(&argc, &argv) == -1);
         CHECK(acp_query_starter_ga(-1) == ACP_GA_NULL && acp_query_starter_ga(procs) == ACP_GA_NULL);

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pelago import _pelago
-from pelago._part import Index, part
+from pelago._part import Blocks, Index, part
 
 
 # The types of elements that can be accumulated.
@@ -27,6 +28,8 @@ def plain(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 def elements(values: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """The values as a contiguous array of this dtype. Arrays are taken as they are, or refused; other values are converted if that loses nothing."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError("a masked array: give its elements without the mask (filled)")
     if isinstance(values, np.ndarray):
         if values.dtype != dtype:
             raise TypeError(f"an array of {values.dtype} where {dtype} is needed: convert it (astype)")
@@ -35,6 +38,8 @@ def elements(values: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         return values
     found = np.asarray(values)
     # Integers of any width and sign are compared after the conversion.
+    if dtype.kind in "SU" and found.dtype.kind not in "SU":
+        raise TypeError(f"values of {found.dtype} where {dtype} is needed")
     is_of_integers = dtype.kind in "iu" and found.dtype.kind in "biu"
     if found.size and not is_of_integers and not np.can_cast(np.min_scalar_type(found), dtype, "same_kind"):
         raise TypeError(f"values of {found.dtype} where {dtype} is needed")
@@ -57,11 +62,19 @@ def integer(value: Any) -> int:
     return int(value) if isinstance(value, np.bool_) else operator.index(value)
 
 
-def shape_of(shape: int | tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+def shape_of(shape: int | Sequence[int]) -> tuple[tuple[int, ...], int]:
     lengths = tuple(integer(length) for length in ((shape,) if isinstance(shape, (int, np.integer)) else shape))
     if any(length < 0 for length in lengths):
         raise ValueError(f"an array has no negative lengths: {lengths}")
     return lengths, math.prod(lengths)
+
+
+def bytes_of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    """The size of an array in bytes, if any memory has so many."""
+    found = math.prod(shape) * dtype.itemsize
+    if found >= 1 << 63:
+        raise MemoryError(f"an array of shape {shape} and dtype {dtype} has {found} bytes: more than any memory")
+    return found
 
 
 class PendingGet:
@@ -97,7 +110,7 @@ class SymmetricArray:
     def __init__(self, world: _pelago.World, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> None:
         self._dtype = plain(dtype)
         self._shape, self._size = shape_of(shape)
-        self._memory = world.alloc(self._size * self._dtype.itemsize)
+        self._memory = world.alloc(bytes_of(self._shape, self._dtype))
         self._world = world
 
     @property
@@ -142,15 +155,33 @@ class SymmetricArray:
         """Writes elements of `rank` from the flat index `index` on, or those that slices select (``np.s_[1:, 0]``; row 2 is ``np.s_[2, :]``); behind the
         operation `after`, if one is given. `values` may be changed when the call returns. For slices, they have the shape of the part, or are a single value.
         """
-        data = elements(values, self._dtype)
-        if not isinstance(index, (slice, tuple)):
-            return self._memory.put(rank, self._offset(index), as_bytes(data), after)
-        first, blocks, shape = part(index, self._shape, self._dtype.itemsize)
-        if data.ndim == 0:
-            data = np.full(shape, data)
-        if data.shape != shape:
-            raise ValueError(f"values of shape {data.shape} for a part of shape {shape}")
+        first, blocks, data = self._placed(values, index)
+        if blocks is None:
+            return self._memory.put(rank, first, as_bytes(data), after)
         return self._memory.put_part(rank, first, blocks, as_bytes(data), after)
+
+    def put_signal(
+        self,
+        rank: int,
+        values: npt.ArrayLike,
+        index: Index,
+        words: SymmetricArray,
+        word: int = 0,
+        value: int = 1,
+        op: str = "add",
+        after: _pelago.Handle | None = None,
+    ) -> _pelago.Handle:
+        """Writes elements of `rank` as :meth:`put`, and then changes the word of `rank` at the flat index `word` of the array `words`: ``"add"``
+        adds `value`, ``"set"`` writes it. A rank that sees the changed word (:meth:`wait_until`) sees the elements. The handle is that of the
+        change, which fails if the put does.
+
+        Words are integers of 32 or 64 bits. Over networks, elements and a set word of 64 bits travel as one operation where the network supports it.
+        """
+        if not isinstance(words, SymmetricArray):
+            raise TypeError(f"the word of a signal is in an array of the world, not in {type(words).__name__}")
+        first, blocks, data = self._placed(values, index)
+        signal = (words._offset(word), words._width(), op, words._bits(value))
+        return self._memory.put_signal((rank, first, blocks), as_bytes(data), words._memory, signal, after)
 
     def get(
         self, rank: int, index: Index = 0, count: int | None = None, out: npt.NDArray[Any] | None = None
@@ -180,6 +211,18 @@ class SymmetricArray:
         """Starts to read `count` elements of `rank` from the flat index `index` on, by default all that follow. Several gets take one round trip together."""
         offset, wanted = self._offset(index), self._count(index, count)
         return PendingGet(self._memory.start_get(rank, offset, wanted * self._dtype.itemsize), wanted, self._dtype)
+
+    def _placed(self, values: npt.ArrayLike, index: Index) -> tuple[int, Blocks | None, npt.NDArray[Any]]:
+        """The first byte, the blocks if slices select them, and the elements to be written there."""
+        data = elements(values, self._dtype)
+        if not isinstance(index, (slice, tuple)):
+            return self._offset(index), None, data
+        first, blocks, shape = part(index, self._shape, self._dtype.itemsize)
+        if data.ndim == 0:
+            data = np.full(shape, data)
+        if data.shape != shape:
+            raise ValueError(f"values of shape {data.shape} for a part of shape {shape}")
+        return first, blocks, data
 
     def _count(self, index: int, count: int | None) -> int:
         left = self._size - index

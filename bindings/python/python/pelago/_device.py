@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pelago import _pelago
-from pelago._array import SymmetricArray, plain, shape_of
+from pelago._array import SymmetricArray, bytes_of, plain, shape_of
 
 _KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 """DLPack's codes of types, by NumPy's."""
@@ -39,7 +39,7 @@ class DeviceArray(SymmetricArray):
     ) -> None:
         self._dtype = plain(dtype)
         self._shape, self._size = shape_of(shape)
-        self._memory = world.device(device, self._size * self._dtype.itemsize, adopted)
+        self._memory = world.device(device, bytes_of(self._shape, self._dtype), adopted)
         self._world = world
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pelago import _pelago
-from pelago._array import integer, plain
+from pelago._array import integer, plain, shape_of
 
 
 class Grid:
@@ -21,7 +21,7 @@ class Grid:
     def __init__(
         self,
         world: _pelago.World,
-        shape: Sequence[int],
+        shape: int | Sequence[int],
         dtype: npt.DTypeLike = np.float64,
         *,
         halo: int | Sequence[tuple[int, int]] = 1,
@@ -31,15 +31,19 @@ class Grid:
         neighbours: str = "faces",
     ) -> None:
         self._dtype = plain(dtype)
-        self._global_shape = tuple(integer(length) for length in shape)
+        self._global_shape, _ = shape_of(shape)
         dimensions = len(self._global_shape)
         if isinstance(halo, (int, np.integer)):
             halo = [(integer(halo), integer(halo))] * dimensions
-        widths = [(integer(low), integer(high)) for low, high in halo]
+        try:
+            pairs = [(low, high) for low, high in halo]
+        except (TypeError, ValueError):
+            raise ValueError(f"a halo is one width, or a low and a high one for each dimension, not {halo}") from None
+        widths = [(integer(low), integer(high)) for low, high in pairs]
         is_one = isinstance(periodic, (bool, np.bool_))
         around = [bool(periodic)] * dimensions if is_one else [bool(one) for one in periodic]
-        if any(width < 0 for pair in widths for width in pair) or any(length < 0 for length in self._global_shape):
-            raise ValueError("lengths and halo widths are not negative")
+        if any(width < 0 for pair in widths for width in pair):
+            raise ValueError("halo widths are not negative")
         if not 1 <= fields <= 64:
             raise ValueError(f"a grid has from 1 to 64 fields, not {fields}")
         cut = None if parts is None else [integer(part) for part in parts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,10 @@ class GlobalMap:
 
     def __contains__(self, key: Any) -> bool:
         return bool(self.find(self._one(key))[1][0])
+
+    def __iter__(self) -> NoReturn:
+        # Without this method, Python would iterate by the keys 0, 1, 2 and so on.
+        raise TypeError("a map is not iterable: local_items() has the keys of this rank")
 
     def remove(self, keys: npt.ArrayLike) -> int:
         """Takes keys out; how many were there."""

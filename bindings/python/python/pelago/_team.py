@@ -109,6 +109,8 @@ _REDUCED = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uin
 
 
 def _copy(values: npt.ArrayLike) -> npt.NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError("a masked array: give its elements without the mask (filled)")
     own = np.array(values, order="C", copy=True)
     plain(own.dtype)
     return own

@@ -95,7 +95,7 @@ class World(Team):
 
     def grid(
         self,
-        shape: Sequence[int],
+        shape: int | Sequence[int],
         dtype: npt.DTypeLike = np.float64,
         *,
         halo: int | Sequence[tuple[int, int]] = 1,

@@ -77,6 +77,24 @@ export! { fn shmem_wait(ivar: *mut i64, cmp_value: i64) {
     Elements::new("shmem_wait", ivar, 1, std::ptr::null(), NOT_EQUAL, With::One(cmp_value)).wait_all()
 }}
 
+macro_rules! caches {
+    ($($name:ident($($dest:ident)?);)+) => {$(
+        export! { fn $name($($dest: *mut c_void)?) {
+            library(stringify!($name));
+        }}
+    )+};
+}
+
+// The caches of the supported processors are coherent: the routines do nothing.
+caches! {
+    shmem_clear_cache_inv();
+    shmem_clear_cache_line_inv(_dest);
+    shmem_set_cache_inv();
+    shmem_set_cache_line_inv(_dest);
+    shmem_udcflush();
+    shmem_udcflush_line(_dest);
+}
+
 export! { fn start_pes(_npes: c_int) {
     lifecycle::init("start_pes", 0);
 }}

@@ -12,6 +12,7 @@ use crate::collectives::{self as collective, Run};
 use crate::library::{INVALID, SHARED, THREAD_MULTIPLE, library, process};
 use crate::limits::SHMEM_NAME_BYTES_MAX;
 use crate::refusal::refuse;
+use crate::transfer::answer;
 use crate::{heap, lifecycle, locks, waiting};
 
 /// Bit of a configuration's mask: the number of contexts is set.
@@ -59,14 +60,12 @@ export! { fn shmem_init_thread(requested: c_int, provided: *mut c_int) -> c_int 
 
 export! { fn shmem_query_thread(provided: *mut c_int) {
     let level = library("shmem_query_thread").threads.load(Ordering::Relaxed) as c_int;
-    // SAFETY: B4.
-    unsafe { provided.write(level) };
+    answer("shmem_query_thread", "provided", provided, level);
 }}
 
 export! { fn shmem_query_initialized(initialized: *mut c_int) {
     let is_initialized = process().library.get().is_some_and(|library| library.depth.load(Ordering::Acquire) > 0);
-    // SAFETY: B4.
-    unsafe { initialized.write(is_initialized.into()) };
+    answer("shmem_query_initialized", "initialized", initialized, is_initialized.into());
 }}
 
 export! { fn shmem_finalize() {
@@ -102,16 +101,14 @@ export! { fn shmem_ptr(dest: *const c_void, pe: c_int) -> *mut c_void {
 }}
 
 export! { fn shmem_info_get_version(major: *mut c_int, minor: *mut c_int) {
-    // SAFETY: B4.
-    unsafe {
-        major.write(1);
-        minor.write(6);
-    }
+    answer("shmem_info_get_version", "major", major, 1);
+    answer("shmem_info_get_version", "minor", minor, 6);
 }}
 
 export! { fn shmem_info_get_name(name: *mut c_char) {
     let text = c"Pelago".to_bytes_with_nul();
     const { assert!(c"Pelago".count_bytes() < SHMEM_NAME_BYTES_MAX) };
+    answer("shmem_info_get_name", "name", name, 0);
     // SAFETY: B4: room for SHMEM_MAX_NAME_LEN characters.
     unsafe { std::ptr::copy_nonoverlapping(text.as_ptr().cast(), name, text.len()) };
 }}
@@ -177,8 +174,7 @@ export! { fn shmem_team_split_strided(
     parent_team: usize, start: c_int, stride: c_int, size: c_int, config: *const TeamConfig, config_mask: c_long, new_team: *mut usize
 ) -> c_int {
     let routine = "shmem_team_split_strided";
-    // SAFETY: B4.
-    unsafe { new_team.write(INVALID) };
+    answer(routine, "new_team", new_team, INVALID);
     if library(routine).find_team(parent_team).is_none() {
         return -1;
     }
@@ -188,8 +184,7 @@ export! { fn shmem_team_split_strided(
     let members = Some(members).filter(|members| members.position(run.library.me).is_some());
     match teams::make(&run, &NewTeam { members, contexts: contexts(config, config_mask) }) {
         Some(team) => {
-            // SAFETY: B4.
-            unsafe { new_team.write(team) };
+            answer(routine, "new_team", new_team, team);
             0
         }
         None => -1,
@@ -201,11 +196,8 @@ export! { fn shmem_team_split_2d(
     yaxis_config: *const TeamConfig, yaxis_mask: c_long, yaxis_team: *mut usize
 ) -> c_int {
     let routine = "shmem_team_split_2d";
-    // SAFETY: B4.
-    unsafe {
-        xaxis_team.write(INVALID);
-        yaxis_team.write(INVALID);
-    }
+    answer(routine, "xaxis_team", xaxis_team, INVALID);
+    answer(routine, "yaxis_team", yaxis_team, INVALID);
     if library(routine).find_team(parent_team).is_none() || xrange < 1 {
         return -1;
     }
@@ -216,12 +208,12 @@ export! { fn shmem_team_split_2d(
     let (x, y) = (me % xrange, me / xrange);
     let row = teams::strided(run.members, y * xrange, 1, xrange.min(size - y * xrange));
     let column = teams::strided(run.members, x, xrange, (size - x + xrange - 1) / xrange);
-    for (members, config, mask, into) in
-        [(row, xaxis_config, xaxis_mask, xaxis_team), (column, yaxis_config, yaxis_mask, yaxis_team)]
-    {
+    for (members, config, mask, argument, into) in [
+        (row, xaxis_config, xaxis_mask, "xaxis_team", xaxis_team),
+        (column, yaxis_config, yaxis_mask, "yaxis_team", yaxis_team),
+    ] {
         let Some(team) = teams::make(&run, &NewTeam { members, contexts: contexts(config, mask) }) else { return -1 };
-        // SAFETY: B4.
-        unsafe { into.write(team) };
+        answer(routine, argument, into, team);
     }
     0
 }}
@@ -243,9 +235,9 @@ export! { fn shmem_team_sync(team: usize) -> c_int {
 /// Makes a context of a team.
 fn create(routine: &'static str, team: usize, options: c_long, ctx: *mut usize) -> c_int {
     let library = library(routine);
+    answer(routine, "ctx", ctx, INVALID);
     let made = library.find_team(team).and_then(|(index, _)| library.make_context(index, options));
-    // SAFETY: B4.
-    unsafe { ctx.write(made.unwrap_or(INVALID)) };
+    answer(routine, "ctx", ctx, made.unwrap_or(INVALID));
     if made.is_some() { 0 } else { 1 }
 }
 
@@ -273,8 +265,7 @@ export! { fn shmem_ctx_destroy(ctx: usize) {
 export! { fn shmem_ctx_get_team(ctx: usize, team: *mut usize) -> c_int {
     let library = library("shmem_ctx_get_team");
     let found = library.find_context(ctx).map(|context| context.team() + 1);
-    // SAFETY: B4.
-    unsafe { team.write(found.unwrap_or(INVALID)) };
+    answer("shmem_ctx_get_team", "team", team, found.unwrap_or(INVALID));
     if found.is_some() { 0 } else { -1 }
 }}
 

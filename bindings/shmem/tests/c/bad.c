@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static uint64_t signal_word;
+static long lock_word;
 static long word, work[SHMEM_REDUCE_MIN_WRKDATA_SIZE], sync_words[SHMEM_REDUCE_SYNC_SIZE];
 
 static void *finalizer(void *nothing) {
@@ -48,6 +50,36 @@ int main(int count, char **arguments) {
             shmem_long_sum_to_all(&word, &word, INT_MAX, 0, 0, last + 1, work, sync_words);
         if (!strcmp(what, "sync"))
             shmem_barrier(0, 0, last + 1, (long *)(void *)((char *)sync_words + 4));
+        if (!strcmp(what, "source"))
+            shmem_long_put(&word, NULL, 1, 0);
+        if (!strcmp(what, "source-strided"))
+            shmem_long_iput(&word, NULL, 1, 1, 1, 0);
+        if (!strcmp(what, "source-signal"))
+            shmem_long_put_signal(&word, NULL, 1, &signal_word, 1, SHMEM_SIGNAL_SET, 0);
+        if (!strcmp(what, "dest"))
+            shmem_long_get_nbi(NULL, &word, 1, 0);
+        if (!strcmp(what, "dest-strided"))
+            shmem_long_iget(NULL, &word, 1, 1, 1, 0);
+        if (!strcmp(what, "indices"))
+            shmem_long_wait_until_some(&word, 1, NULL, NULL, SHMEM_CMP_EQ, 0);
+        if (!strcmp(what, "values"))
+            shmem_long_test_all_vector(&word, 1, NULL, SHMEM_CMP_EQ, NULL);
+        if (!strcmp(what, "pes"))
+            shmem_pe_quiet(NULL, 1);
+        if (!strcmp(what, "ctx"))
+            shmem_ctx_create(0, NULL);
+        if (!strcmp(what, "of-context"))
+            shmem_ctx_get_team(SHMEM_CTX_DEFAULT, NULL);
+        if (!strcmp(what, "name"))
+            shmem_info_get_name(NULL);
+        if (!strcmp(what, "level"))
+            shmem_query_thread(NULL);
+        if (!strcmp(what, "unlock"))
+            shmem_clear_lock(&lock_word);
+        if (!strcmp(what, "relock")) {
+            shmem_set_lock(&lock_word);
+            shmem_set_lock(&lock_word);
+        }
         if (!strcmp(what, "fork")) {
             if (fork() == 0)
                 exit(0);
@@ -55,6 +87,18 @@ int main(int count, char **arguments) {
             printf("went on\n");
         }
     }
+    if (!strcmp(what, "split"))
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, last + 1, NULL, 0, NULL);
+    if (!strcmp(what, "unlock-other")) {
+        if (shmem_my_pe() == 0)
+            shmem_set_lock(&lock_word);
+        shmem_barrier_all();
+        if (shmem_my_pe() == last)
+            shmem_clear_lock(&lock_word);
+        shmem_barrier_all();
+    }
+    if (!strcmp(what, "stuck"))
+        shmem_signal_wait_until(&signal_word, SHMEM_CMP_EQ, 1);
     if (!strcmp(what, "free"))
         shmem_free(&word);
     if (!strcmp(what, "freed")) {

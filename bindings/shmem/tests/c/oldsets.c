@@ -14,6 +14,12 @@ int main(int count, char **arguments) {
         sync_words[i] = other_words[i] = SHMEM_SYNC_VALUE;
     for (int i = 0; i < 128; i++)
         source[i] = 1000 * me + i;
+    shmem_set_cache_inv();
+    shmem_set_cache_line_inv(source);
+    shmem_udcflush();
+    shmem_udcflush_line(source);
+    shmem_clear_cache_inv();
+    shmem_clear_cache_line_inv(source);
     shmem_barrier_all();
     for (int round = 0; round < 5; round++) {
         dest[0] = -1;
