@@ -1,6 +1,6 @@
 //! A simulated job: its machine, its ranks, and its reports.
 
-use pelago_base::{Instant, Rank};
+use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::{BootstrapError, Fault, Parts};
 pub(crate) use pelago_simulator::{Processes, begin_thread, end_process, end_thread, is_unwinding, thread};
 use pelago_simulator::{
@@ -118,9 +118,11 @@ impl Simulation {
         let Settings { machine, ranks, per_node, .. } = &self.settings;
         let nodes = ranks.div_ceil(*per_node);
         let statistics = &outcome.statistics;
-        let atomics = statistics.busiest_atomics.map_or_else(String::new, |unit| {
+        // On machines where atomics take no time, no unit is busy.
+        let busiest = statistics.busiest_atomics.filter(|unit| unit.busy > Duration::ZERO);
+        let atomics = busiest.map_or_else(String::new, |unit| {
             let microseconds = unit.busy.as_seconds() * 1e6;
-            format!("; its busiest atomic unit, of node {}, worked on {} for {microseconds:.3} us", unit.node, unit.count)
+            format!("; the atomic unit of node {} was the busiest: {} atomics in {microseconds:.3} us", unit.node, unit.count)
         });
         format!(
             "simulated {ranks} ranks on {nodes} nodes of {} for {:.6} ms: {} events, {} packets{atomics}",
