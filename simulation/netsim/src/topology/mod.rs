@@ -20,9 +20,9 @@ mod slim_fly;
 #[cfg(test)]
 mod tests;
 
-use crate::machine::MachineError;
-use crate::machine::spec::{HOPS_MAX, RailSpec};
+use crate::machine::spec::{HOPS_MAX, RailSpec, Spread};
 use crate::machine::topologies::{HyperxSpec, MeshSpec, TopologySpec, TorusSpec};
+use crate::machine::{MachineError, picoseconds};
 
 use dragonfly::Dragonfly;
 use dragonfly_plus::DragonflyPlus;
@@ -172,6 +172,16 @@ impl Topology {
             false => return Ok(()),
         };
         Err(MachineError::new(format!("rail.congestion.control = \"hpcc\": {problem}")))
+    }
+
+    /// Returns the time in picoseconds from which a packet behind a missing one tells of a loss, because packets of an operation keep to one route and
+    /// one virtual channel; `u64::MAX` if packets of an operation may overtake each other, or if none is lost.
+    pub(crate) fn in_order_from(rail: &RailSpec) -> u64 {
+        if !rail.lossy() || rail.nic.spread == Spread::Packet || Self::chooses_by_queues(&rail.topology) {
+            return u64::MAX;
+        }
+        let first_failure = rail.failure.iter().map(|failure| picoseconds(failure.at_ns)).min();
+        first_failure.filter(|_| !rail.loses_always()).unwrap_or(0)
     }
 
     /// Returns a key of the topology and a value with which it would be large enough for `nodes` nodes; `None` if no single value is enough.
