@@ -651,6 +651,34 @@ fn a_failure_to_come_changes_no_time() {
     }
 }
 
+/// A packet between two routers of a group whose link has failed takes two other links of the group, which costs a router and a cable in each direction.
+#[test]
+fn a_failed_link_within_a_group_of_a_dragonfly_is_avoided() {
+    let dragonfly =
+        "type = \"dragonfly\", nodes_per_router = 1, routers_per_group = 4, global_links_per_router = 1, routes = \"ugal-l\"";
+    let done = |failure: &str| {
+        let mut netsim = Netsim::new(&Machine::parse(&lossy_rail("operation", dragonfly, failure)).unwrap(), 12, 1).unwrap();
+        netsim.post(0, NetworkOperation::Put { from: 0, to: 2, bytes: 20_000 }, 1);
+        let is_done = std::iter::from_fn(|| netsim.next()).any(|notice| matches!(notice, Notice::Done { .. }));
+        (is_done, netsim.now().as_picoseconds())
+    };
+    let (_, direct) = done("");
+    // The three stages and the switch of a router, and the cable.
+    let further = 2 * (3 * 1_000 + 10_000 + 10_000);
+    assert_eq!(done("failure = [{ link = [0, 2], at_ns = 0 }]"), (true, direct + further));
+}
+
+/// Three of the 32 links up of a leaf router are left. The first router tries 16 random routes, all of which a packet and its answer may find broken;
+/// a repetition tries others.
+#[test]
+fn repetitions_try_other_routes_around_failures() {
+    let failures: Vec<_> = (2..31).map(|spine| format!("{{ link = [0, {spine}], at_ns = 0 }}")).collect();
+    let failures = format!("failure = [{}]", failures.join(", "));
+    let (_, failed, mut netsim) = all_to_all("type = \"fat-tree\", down = [2, 2], up = [32]", 4, &failures);
+    assert!(failed.is_empty(), "{failed:?}");
+    assert!(netsim.statistics().retries > 0, "the first routes were broken");
+}
+
 #[test]
 fn a_failure_names_links_or_a_router_of_the_network() {
     let refusal = |failure: &str| {

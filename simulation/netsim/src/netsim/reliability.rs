@@ -261,6 +261,7 @@ impl Region {
             return self.fail(index, FailureReason::RetriesExhausted);
         }
         attempts.retries += 1;
+        attempts.repetitions = attempts.repetitions.saturating_add(1);
         let transfer = &mut self.transfers[index];
         transfer.missing = Missing::Nothing;
         let again = match transfer.kind {

@@ -44,11 +44,13 @@ pub(crate) struct RoutingHeader {
     /// State of the topology that is passed from router to router; zero at first.
     pub(crate) stage: u8,
     pub(crate) path: Path,
+    /// Number of times that the operation was repeated: each time, other routes around failed links are tried.
+    pub(crate) attempt: u8,
 }
 
 impl RoutingHeader {
     pub(crate) fn new(to: u32, salt: u32, via: u32) -> Self {
-        Self { to, salt, via, stage: 0, path: Path::Open }
+        Self { to, salt, via, stage: 0, path: Path::Open, attempt: 0 }
     }
 }
 
@@ -64,13 +66,15 @@ pub(crate) enum Path {
     Detour,
     /// In a dragonfly, a detour that began at the second router.
     LateDetour,
+    /// A detour around failed links: as `Detour`, and between two routers of a group of a dragonfly over the router of the group that `via` names.
+    Around,
 }
 
 impl Path {
     /// Whether the packet makes a detour; if the route is not chosen yet, whether it makes one `by_default`.
     fn detours(self, by_default: bool) -> bool {
         match self {
-            Self::Detour | Self::LateDetour => true,
+            Self::Detour | Self::LateDetour | Self::Around => true,
             Self::Usual => false,
             Self::Open => by_default,
         }
