@@ -4,7 +4,7 @@ use pelago_base::{Instant, Rank};
 use pelago_platform::{BootstrapError, Fault, Parts};
 pub(crate) use pelago_simulator::{Processes, begin_thread, end_process, end_thread, is_unwinding, thread};
 use pelago_simulator::{
-    Settings, SimulationOutcome, SimulationRequest, SimulationSummary, Summary, VIRTUAL_TIME_MAX, WaitReason,
+    Settings, SimulationOutcome, SimulationRequest, SimulationSummary, Summary, VIRTUAL_TIME_MAX, WaitReason, disturbances,
 };
 
 use super::departure::DepartureWatch;
@@ -122,8 +122,10 @@ impl Simulation {
             let microseconds = unit.busy.as_seconds() * 1e6;
             format!("; its busiest atomic unit, of node {}, worked on {} for {microseconds:.3} us", unit.node, unit.count)
         });
+        let happened = disturbances(statistics).kinds().into_iter().filter(|&(_, number)| number > 0);
+        let disturbed: String = happened.map(|(what, number)| format!(", {number} {what}")).collect();
         format!(
-            "simulated {ranks} ranks on {nodes} nodes of {} for {:.6} ms: {} events, {} packets{atomics}",
+            "simulated {ranks} ranks on {nodes} nodes of {} for {:.6} ms: {} events, {} packets{disturbed}{atomics}",
             machine.name(),
             outcome.end.since(Instant::ZERO).as_seconds() * 1e3,
             statistics.events,
