@@ -4,7 +4,7 @@ use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::{BootstrapError, Fault, Parts};
 pub(crate) use pelago_simulator::{Processes, begin_thread, end_process, end_thread, is_unwinding, thread};
 use pelago_simulator::{
-    Settings, SimulationOutcome, SimulationRequest, SimulationSummary, Summary, VIRTUAL_TIME_MAX, WaitReason,
+    Settings, SimulationOutcome, SimulationRequest, SimulationSummary, Summary, VIRTUAL_TIME_MAX, WaitReason, disturbances,
 };
 
 use super::departure::DepartureWatch;
@@ -31,7 +31,16 @@ const PICOSECONDS_PER_DAY: u64 = 86_400 * 1_000_000_000_000;
 
 /// Returns the simulation request of the environment, if there is one.
 pub(crate) fn request() -> Result<Option<SimulationRequest>, Error> {
-    SimulationRequest::from_environment().map_err(|error| BootstrapError::Start(error.to_string()).into())
+    SimulationRequest::from_environment().map_err(|error| unreadable(&error).into())
+}
+
+/// `pelago sim` checks what it requests, so that the program refuses only the requests of another version.
+fn unreadable(error: &dyn std::error::Error) -> BootstrapError {
+    let version = env!("CARGO_PKG_VERSION");
+    BootstrapError::Start(format!(
+        "{error}; if pelago sim has started this program, the program or its library is built from other sources of Pelago (version \
+         {version}) than the command: build both from the same sources"
+    ))
 }
 
 /// Creates the simulation that the environment requests, if it does.
@@ -39,7 +48,7 @@ pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
     let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
     let Some(request) = request()? else { return Ok(None) };
     launched::once()?;
-    let settings = request.settings().map_err(|error| start(&error))?;
+    let settings = request.settings().map_err(|error| unreadable(&error))?;
     let limit = request.time_limit_seconds.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok());
     let progress = request.progress.then_some(request.ranks);
     let monitor = SimulationMonitor::new(settings.watch.clone(), limit, progress).map_err(|error| start(&error))?;
@@ -124,8 +133,10 @@ impl Simulation {
             let microseconds = unit.busy.as_seconds() * 1e6;
             format!("; the atomic unit of node {} was the busiest: {} atomics in {microseconds:.3} us", unit.node, unit.count)
         });
+        let happened = disturbances(statistics).kinds().into_iter().filter(|&(_, number)| number > 0);
+        let disturbed: String = happened.map(|(what, number)| format!(", {number} {what}")).collect();
         format!(
-            "simulated {ranks} ranks on {nodes} nodes of {} for {:.6} ms: {} events, {} packets{atomics}",
+            "simulated {ranks} ranks on {nodes} nodes of {} for {:.6} ms: {} events, {} packets{disturbed}{atomics}",
             machine.name(),
             outcome.end.since(Instant::ZERO).as_seconds() * 1e3,
             statistics.events,

@@ -480,7 +480,12 @@ fn all_to_all(topology: &str, nodes: u32, failure: &str) -> (u64, BTreeSet<u64>,
 
 /// As `all_to_all`, with packets spread as `spread` says.
 fn all_to_all_by(spread: &str, topology: &str, nodes: u32, failure: &str) -> (u64, BTreeSet<u64>, Netsim) {
-    let text = format!(
+    all_to_all_on(&lossy_rail(spread, topology, failure), nodes)
+}
+
+/// Describes a machine whose NICs repeat what is lost.
+fn lossy_rail(spread: &str, topology: &str, failure: &str) -> String {
+    format!(
         r#"
 name = "all to all"
 [[rail]]
@@ -492,8 +497,11 @@ router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, swit
 topology = {{ {topology} }}
 {failure}
 "#
-    );
-    let mut netsim = Netsim::new(&Machine::parse(&text).unwrap(), nodes, 1).unwrap();
+    )
+}
+
+fn all_to_all_on(machine: &str, nodes: u32) -> (u64, BTreeSet<u64>, Netsim) {
+    let mut netsim = Netsim::new(&Machine::parse(machine).unwrap(), nodes, 1).unwrap();
     for from in 0..nodes {
         for step in 1..nodes {
             let to = (from + step) % nodes;
@@ -617,6 +625,58 @@ fn packets_that_overtake_each_other_in_other_planes_are_not_sent_again() {
     println!("four planes: {lossless} ps without losses, {end} ps where some are possible, {} retries", statistics.retries);
     assert!(failed.is_empty());
     assert_eq!((statistics.drops, statistics.retries), (0, 0));
+}
+
+/// Before a link fails, the times are those of a network without failures, also where packets of an operation take several routes or virtual channels
+/// and overtake each other.
+#[test]
+fn a_failure_to_come_changes_no_time() {
+    let dragonfly =
+        "type = \"dragonfly\", nodes_per_router = 2, routers_per_group = 2, global_links_per_router = 2, routes = \"ugal-l\"";
+    for (spread, topology) in [
+        ("operation", TREE),
+        ("operation", "type = \"fat-tree\", down = [4, 4], up = [4], routes = \"adaptive\""),
+        ("packet", "type = \"fat-tree\", down = [4, 4], up = [4], routes = \"random\""),
+        ("packet", "type = \"mesh\", dimensions = [4, 4]"),
+        ("operation", dragonfly),
+        ("operation", "type = \"hyperx\", dimensions = [4], nodes_per_router = 4, routes = \"ugal-l\""),
+    ] {
+        let link = if topology.contains("mesh") || topology.contains("hyperx") { "[0, 1]" } else { "[0, 4]" };
+        // What waits long is not repeated either.
+        let patient = |failure: &str| lossy_rail(spread, topology, failure).replace("timeout_ns = 100000", "timeout_ns = 1e8");
+        let (without, ..) = all_to_all_on(&patient(""), 16);
+        let (end, failed, mut with) = all_to_all_on(&patient(&format!("failure = [{{ link = {link}, at_ns = 1e9 }}]")), 16);
+        let statistics = with.statistics();
+        assert_eq!((end, failed.len(), statistics.drops, statistics.retries), (without, 0, 0, 0), "{spread}, {topology}");
+    }
+}
+
+/// A packet between two routers of a group whose link has failed takes two other links of the group, which costs a router and a cable in each direction.
+#[test]
+fn a_failed_link_within_a_group_of_a_dragonfly_is_avoided() {
+    let dragonfly =
+        "type = \"dragonfly\", nodes_per_router = 1, routers_per_group = 4, global_links_per_router = 1, routes = \"ugal-l\"";
+    let done = |failure: &str| {
+        let mut netsim = Netsim::new(&Machine::parse(&lossy_rail("operation", dragonfly, failure)).unwrap(), 12, 1).unwrap();
+        netsim.post(0, NetworkOperation::Put { from: 0, to: 2, bytes: 20_000 }, 1);
+        let is_done = std::iter::from_fn(|| netsim.next()).any(|notice| matches!(notice, Notice::Done { .. }));
+        (is_done, netsim.now().as_picoseconds())
+    };
+    let (_, direct) = done("");
+    // The three stages and the switch of a router, and the cable.
+    let further = 2 * (3 * 1_000 + 10_000 + 10_000);
+    assert_eq!(done("failure = [{ link = [0, 2], at_ns = 0 }]"), (true, direct + further));
+}
+
+/// Three of the 32 links up of a leaf router are left. The first router tries 16 random routes, all of which a packet and its answer may find broken;
+/// a repetition tries others.
+#[test]
+fn repetitions_try_other_routes_around_failures() {
+    let failures: Vec<_> = (2..31).map(|spine| format!("{{ link = [0, {spine}], at_ns = 0 }}")).collect();
+    let failures = format!("failure = [{}]", failures.join(", "));
+    let (_, failed, mut netsim) = all_to_all("type = \"fat-tree\", down = [2, 2], up = [32]", 4, &failures);
+    assert!(failed.is_empty(), "{failed:?}");
+    assert!(netsim.statistics().retries > 0, "the first routes were broken");
 }
 
 #[test]

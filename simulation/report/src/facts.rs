@@ -30,12 +30,40 @@ pub struct Facts {
     pub packets: u64,
     /// Packets that crossed a link, counted at each link.
     pub packet_hops: u64,
+    /// What disturbed packets.
+    pub disturbances: Disturbances,
     /// The use of every link, each direction separately.
     pub links: Vec<LinkUse>,
     /// The fault of the job, if there was one.
     pub fault: Option<String>,
     /// For a job that was recorded on a real machine, the limits of its record; `None` for a simulated one.
     pub recording: Option<RecordingFacts>,
+}
+
+/// What disturbed the packets of a simulated network. A report without any does not name them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disturbances {
+    /// Packets and datagrams that were lost.
+    pub lost: u64,
+    /// Number of repetitions by network interfaces.
+    pub repetitions: u64,
+    /// Number of times that a buffer has paused its sender.
+    pub pauses: u64,
+    /// Packets that a router has marked.
+    pub marked: u64,
+}
+
+impl Disturbances {
+    /// Whether there was none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the name and the number of each kind.
+    pub fn kinds(&self) -> [(&'static str, u64); 4] {
+        let &Self { lost, repetitions, pauses, marked } = self;
+        [("lost", lost), ("repetitions", repetitions), ("pauses", pauses), ("marked", marked)]
+    }
 }
 
 /// The limits of the record of a job on a real machine.

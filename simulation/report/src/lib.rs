@@ -22,7 +22,7 @@ mod recorder;
 mod report;
 mod sections;
 
-pub use facts::{Facts, LinkUse, RecordingFacts};
+pub use facts::{Disturbances, Facts, LinkUse, RecordingFacts};
 pub use forms::trace::TraceNode;
 pub use limits::Limits;
 pub use recorder::{Recorder, StopReason};

@@ -3,7 +3,7 @@
 use pelago_base::Instant;
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{Facts, RecordingFacts};
+use crate::facts::{Disturbances, Facts, RecordingFacts};
 use crate::sections::activity::Activity;
 use crate::sections::latencies::OperationReport;
 use crate::sections::links::Links;
@@ -73,6 +73,9 @@ pub struct Totals {
     pub packets: u64,
     /// Packets that crossed a link, counted at each link.
     pub packet_hops: u64,
+    /// What disturbed packets.
+    #[serde(default, skip_serializing_if = "Disturbances::is_empty")]
+    pub disturbances: Disturbances,
     /// Number of operations posted.
     pub operations: u64,
     /// Number of operations that failed.
@@ -141,6 +144,7 @@ impl Report {
             events: facts.events,
             packets: facts.packets,
             packet_hops: facts.packet_hops,
+            disturbances: facts.disturbances,
             operations: sum(|kind| kind.operations),
             operations_failed: sum(|kind| kind.failed),
             operations_unfinished: sum(|kind| kind.unfinished),

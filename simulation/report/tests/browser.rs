@@ -141,6 +141,8 @@ fn the_page_shows_what_the_report_says() {
         ("events", report.totals.events),
         ("packets", report.totals.packets),
         ("packet-hops", report.totals.packet_hops),
+        ("lost", report.totals.disturbances.lost),
+        ("repetitions", report.totals.disturbances.repetitions),
         ("operations", report.totals.operations),
         ("rank-count", report.job.ranks.into()),
     ];

@@ -45,8 +45,8 @@ pub use crate::protocol::settings::{Protocol, ProtocolError};
 pub use crate::ranks::status::{SimulationControl, SimulationSnapshot};
 pub use crate::request::{RequestError, SimulationRequest, Summary, VARIABLE};
 pub use crate::run::{
-    Processes, SimulationOutcome, VIRTUAL_TIME_MAX, begin_thread, end_process, end_thread, ends, is_unwinding, simulate,
-    simulate_processes, thread,
+    Processes, SimulationOutcome, VIRTUAL_TIME_MAX, begin_thread, disturbances, end_process, end_thread, ends, is_unwinding,
+    simulate, simulate_processes, thread,
 };
 pub use crate::settings::{Data, ReportSettings, Settings};
 pub use crate::summary::SimulationSummary;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use pelago_base::{Counters, Duration, Instant, Rank};
 use pelago_netsim::{LinkEnd, LinkStatistics, Netsim, Statistics};
 use pelago_platform::{Fault, Parts};
-use pelago_report::{Facts, Limits, LinkUse, Recorder, Report};
+use pelago_report::{Disturbances, Facts, Limits, LinkUse, Recorder, Report};
 
 use crate::error::SimulationError;
 use crate::job::{SimulatedJob, WaitReason};
@@ -317,10 +317,17 @@ fn facts(settings: &Settings, statistics: &Statistics, end: Instant, fault: Opti
         events: statistics.events,
         packets: statistics.packets,
         packet_hops: statistics.packet_hops,
+        disturbances: disturbances(statistics),
         links: statistics.links.iter().map(link).collect(),
         fault: fault.map(|fault| fault.to_string()),
         recording: None,
     }
+}
+
+/// Returns what disturbed the packets of a network.
+pub fn disturbances(statistics: &Statistics) -> Disturbances {
+    let &Statistics { drops: lost, retries: repetitions, pauses, marks: marked, .. } = statistics;
+    Disturbances { lost, repetitions, pauses, marked }
 }
 
 /// Makes the job with stacks of `stack_bytes` bytes.

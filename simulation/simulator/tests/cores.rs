@@ -145,3 +145,22 @@ fn a_rank_that_waits_leaves_its_core_to_others() {
     let (alone, shared) = (end(job("")), end(job("[node]\ncores = 1\nswitch_ns = 1000.0")));
     assert!(shared > alone, "{shared:?} {alone:?}");
 }
+
+/// The timer of a waiting rank may call before its deadline, which moves with each acknowledgement. It is set again, so that what is lost is repeated.
+#[test]
+fn ranks_that_share_cores_repeat_lost_datagrams() {
+    for (seed, cores) in [(1, 1), (2, 2), (3, 4), (4, 1)] {
+        let node = format!("[node]\ncores = {cores}\nswitch_ns = 1000.0");
+        let lossy = Settings { seed, protocol: Some("loss=0.05".parse().unwrap()), ..settings(4, &node) };
+        let sums = results(&lossy, |world| {
+            let mut sum = 0;
+            for _ in 0..20 {
+                let mut one = [1_u64];
+                world.allreduce(&mut one, |one, other| one + other)?;
+                sum += one[0];
+            }
+            Ok(sum)
+        });
+        assert_eq!(sums, [80; 4], "seed {seed}, {cores} cores");
+    }
+}

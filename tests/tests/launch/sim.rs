@@ -384,4 +384,5 @@ fn wrong_input_is_one_line() {
     command.env("PELAGO_SIM", "nonsense");
     let ended = end(command);
     assert!(ended.code == Some(1) && ended.error.contains("PELAGO_SIM"), "{ended:?}");
+    assert!(ended.error.contains("built from other sources of Pelago"), "{ended:?}");
 }

@@ -521,7 +521,12 @@ impl RailSpec {
 
     /// Whether a packet can be lost in the network.
     pub(crate) fn lossy(&self) -> bool {
-        self.kind == RailKind::Ethernet || self.link.loss > 0.0 || self.host_link().loss > 0.0 || !self.failure.is_empty()
+        self.loses_always() || !self.failure.is_empty()
+    }
+
+    /// Whether a packet can be lost at any time, and not only by failures.
+    pub(crate) fn loses_always(&self) -> bool {
+        self.kind == RailKind::Ethernet || self.link.loss > 0.0 || self.host_link().loss > 0.0
     }
 
     /// The number of planes over which one operation is spread.

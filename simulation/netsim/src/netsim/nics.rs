@@ -136,10 +136,9 @@ impl Region {
             let payload = rail.payload(transfer, sequence);
             let begin = if sequence == 0 { self.nics[nic as usize].begin(now, rail.gap) } else { now };
             let done = begin + rail.read.time(payload);
-            let (salt, via) = self.route_numbers(index, sequence);
+            let header = self.routing_header(index, sequence);
             let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
             let transfer = &self.transfers[index];
-            let header = RoutingHeader::new(self.nics[transfer.to as usize].terminal, salt, via);
             let bytes = payload as u32 + rail.header_bytes;
             let (all, turns) = (transfer.sent == transfer.packets, rail.order == TransmitOrder::RoundRobin);
             if all || turns {
@@ -242,31 +241,33 @@ impl Region {
         let transfer = &mut self.transfers[index];
         transfer.under_way += 1;
         let header = RoutingHeader::new(self.nics[to as usize].terminal, transfer.salt, transfer.via);
-        let network = self.network_of_control(from, to, (header.salt, header.via));
+        let header = RoutingHeader { attempt: self.attempt(index), ..header };
+        let network = self.network_of_control(from, header);
         let terminal = self.nics[from as usize].terminal;
         self.network.packet(network, terminal, header, bytes, Part { transfer: index, sequence: 0, role, class })
     }
 
-    /// Returns the numbers that determine the route of a packet.
-    pub(crate) fn route_numbers(&mut self, index: u32, sequence: u32) -> (u32, u32) {
+    /// Returns the header that determines the route of a packet with bytes of an operation.
+    pub(crate) fn routing_header(&mut self, index: u32, sequence: u32) -> RoutingHeader {
         let Transfer { from, to, salt, via, .. } = self.transfers[index];
         let rail = &self.rails[usize::from(self.nics[from as usize].rail)];
         let number = match rail.spread {
-            Spread::Operation => return (salt, via),
-            Spread::Packet => return Self::numbers_of_packet((salt, via), sequence),
+            Spread::Operation => u64::from(via) << 32 | u64::from(salt),
+            Spread::Packet => random::hash(u64::from(salt) << 32 | u64::from(via), 0, sequence.into()),
             Spread::Pair => random::hash(self.seed, from.into(), to.into()),
             Spread::Flowlet => {
                 let place = rail.first_flowlet + (from - rail.first) as usize * FLOWLETS;
                 flowlet::of_packet(&mut self.flowlets[place..place + FLOWLETS], [from, to], self.queue.now(), rail.flowlet)
             }
         };
-        (number as u32, (number >> 32) as u32)
+        let header = RoutingHeader::new(self.nics[to as usize].terminal, number as u32, (number >> 32) as u32);
+        RoutingHeader { attempt: self.attempt(index), ..header }
     }
 
-    /// Returns the numbers that determine the route of a packet of an operation, if each packet takes its own route.
-    pub(crate) fn numbers_of_packet((salt, via): (u32, u32), sequence: u32) -> (u32, u32) {
-        let number = random::hash(u64::from(salt) << 32 | u64::from(via), 0, sequence.into());
-        (number as u32, (number >> 32) as u32)
+    /// Returns how often an operation was repeated because of a loss.
+    #[inline]
+    fn attempt(&self, index: u32) -> u8 {
+        if self.rail(self.transfers[index].by).lossy { self.attempts.repetitions(index) } else { 0 }
     }
 
     /// Handles a packet whose tail reaches its destination NIC at `tail`.

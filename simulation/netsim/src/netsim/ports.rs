@@ -71,9 +71,8 @@ impl Region {
         if rail.planes == 1 || rail.spread == Spread::Packet {
             return Place::Nic;
         }
-        let Transfer { to, sent, .. } = self.transfers[index];
-        let numbers = self.route_numbers(index, sent);
-        let plane = self.plane(from, to, numbers);
+        let header = self.routing_header(index, self.transfers[index].sent);
+        let plane = self.plane(from, header);
         Place::Port(self.port(from, plane))
     }
 
@@ -114,10 +113,9 @@ impl Region {
     fn leaves(&mut self, nic: u32, plane: u32) -> bool {
         let port = self.port(nic, plane);
         let Some(index) = self.ports[port].sending.first().filter(|_| self.has_failures(nic)) else { return false };
-        let Transfer { to, sent, .. } = self.transfers[index];
-        let numbers = self.route_numbers(index, sent);
-        let other = self.port(nic, self.plane(nic, to, numbers));
-        if other == port || self.leads(nic, to, plane, numbers) {
+        let header = self.routing_header(index, self.transfers[index].sent);
+        let other = self.port(nic, self.plane(nic, header));
+        if other == port || self.leads(nic, plane, header) {
             return false;
         }
         self.ports[port].sending.pop(&self.transfers);
@@ -126,42 +124,37 @@ impl Region {
     }
 
     /// Returns the plane of the port with the fewest packets before the next packet of an operation, the first in turn among equals.
-    fn emptiest(&self, nic: u32, index: u32) -> u32 {
+    fn emptiest(&mut self, nic: u32, index: u32) -> u32 {
         let RailNics { planes, .. } = *self.rail(nic);
-        let &Transfer { to, salt, via, sent, .. } = &self.transfers[index];
+        let Transfer { salt, sent, .. } = self.transfers[index];
         let first = salt.wrapping_add(sent) % planes;
-        let in_turn = || (0..planes).map(|step| (first + step) % planes);
-        let buffered = |&plane: &u32| self.ports[self.port(nic, plane)].buffered;
-        if !self.has_failures(nic) {
-            return in_turn().min_by_key(buffered).unwrap_or(first);
-        }
-        let numbers = Self::numbers_of_packet((salt, via), sent);
-        let works = in_turn().filter(|&plane| self.leads(nic, to, plane, numbers));
-        works.min_by_key(buffered).unwrap_or(first)
+        let header = self.has_failures(nic).then(|| self.routing_header(index, sent));
+        let in_turn = (0..planes).map(|step| (first + step) % planes);
+        let works = in_turn.filter(|&plane| header.is_none_or(|header| self.leads(nic, plane, header)));
+        works.min_by_key(|&plane| self.ports[self.port(nic, plane)].buffered).unwrap_or(first)
     }
 
     /// Returns the network of a control packet from a NIC to another.
     #[inline]
-    pub(crate) fn network_of_control(&self, from: u32, to: u32, numbers: (u32, u32)) -> u8 {
+    pub(crate) fn network_of_control(&self, from: u32, header: RoutingHeader) -> u8 {
         let RailNics { planes, first_network, .. } = *self.rail(from);
-        first_network + if planes == 1 { 0 } else { self.plane(from, to, numbers) as u8 }
+        first_network + if planes == 1 { 0 } else { self.plane(from, header) as u8 }
     }
 
-    /// Returns the plane that two random numbers select among those in which a packet from a NIC to another meets no known failure.
-    fn plane(&self, from: u32, to: u32, numbers: (u32, u32)) -> u32 {
+    /// Returns the plane that the random numbers of a header select among those in which a packet from a NIC meets no known failure.
+    fn plane(&self, from: u32, header: RoutingHeader) -> u32 {
         let planes = self.rail(from).planes;
         // Another function of the numbers than those that select routes within a plane.
-        let first = (mix(u64::from(numbers.1) << 32 | u64::from(numbers.0)) >> 32) as u32 % planes;
+        let first = (mix(u64::from(header.via) << 32 | u64::from(header.salt)) >> 32) as u32 % planes;
         if !self.has_failures(from) {
             return first;
         }
-        (0..planes).map(|step| (first + step) % planes).find(|&plane| self.leads(from, to, plane, numbers)).unwrap_or(first)
+        (0..planes).map(|step| (first + step) % planes).find(|&plane| self.leads(from, plane, header)).unwrap_or(first)
     }
 
-    /// Whether a packet from a NIC to another meets no failure in a plane that routers know.
-    fn leads(&self, from: u32, to: u32, plane: u32, (salt, via): (u32, u32)) -> bool {
+    /// Whether a packet from a NIC meets no failure in a plane that routers know.
+    fn leads(&self, from: u32, plane: u32, header: RoutingHeader) -> bool {
         let network = self.rail(from).first_network + plane as u8;
-        let header = RoutingHeader::new(self.nics[to as usize].terminal, salt, via);
         self.network.leads(network, self.nics[from as usize].terminal, header, self.queue.now())
     }
 

@@ -188,7 +188,7 @@ impl Region {
                 receive: spec.nic.receive_bytes,
                 packet_max: spec.packet_bytes_max(),
                 drops: spec.kind == RailKind::Ethernet,
-                steady: spec.lossy(),
+                in_order_from: Topology::in_order_from(spec),
                 switching: router.switching,
                 host: medium(spec.host_link()),
                 link: medium(&spec.link),

@@ -1,9 +1,10 @@
 //! The NICs' handling of lost packets, and of receivers that are not ready.
 //!
 //! On lossy rails, all packets of an operation take one path, so that a packet out of order means a loss: the receiver
-//! reports it, and the sender goes back to the first missing packet. Where packets are spread over planes, the receiver accepts them out of order, up
-//! to a distance from the first missing one; a loss is found by the timeout, or by a packet beyond that distance. Requests without an answer are
-//! repeated after a timeout, a limited number of times. A repeated operation does not take effect again; only its answer is sent again.
+//! reports it, and the sender goes back to the first missing packet. Where packets are spread one by one or take routes by queues, and everywhere
+//! before the first link of a rail without other losses fails, the receiver accepts them out of order, up to a distance from the first missing one; a
+//! loss is found by the timeout, or by a packet beyond that distance. Requests without an answer are repeated after a timeout, a limited number of
+//! times. A repeated operation does not take effect again; only its answer is sent again.
 //!
 //! The sender goes back to the first packet that the receiver does not have. A real NIC knows that packet from acknowledgements in transit,
 //! which are not simulated.
@@ -19,7 +20,7 @@ use crate::operation::{FailureReason, Notice};
 /// Maximum number of times that the retransmission timeout doubles while an operation over Ethernet is repeated without an answer.
 const DOUBLINGS_MAX: u8 = 7;
 
-/// Maximum distance from the first missing packet to one that a receiver accepts, where the packets of an operation take several planes.
+/// Maximum distance from the first missing packet to one that a receiver accepts, where packets of an operation may overtake each other.
 const EARLY_MAX: u32 = u64::BITS;
 
 impl Region {
@@ -135,10 +136,10 @@ impl Region {
     pub(crate) fn in_order(&mut self, index: u32, sequence: u32) -> bool {
         let transfer = &mut self.transfers[index];
         let (from, to, kind) = (transfer.from, transfer.to, transfer.kind);
-        let reorders = self.rails[usize::from(self.nics[to as usize].rail)].reorders;
+        let may_overtake = self.queue.now() < self.rails[usize::from(self.nics[to as usize].rail)].in_order_from;
         match transfer.phase {
             Phase::Sending if sequence == transfer.received => {
-                transfer.received += 1 + if reorders { self.attempts.of(index).next_in_order() } else { 0 };
+                transfer.received += 1 + self.attempts.of(index).next_in_order();
                 if transfer.missing == Missing::Reported {
                     transfer.missing = Missing::Nothing;
                 }
@@ -146,7 +147,7 @@ impl Region {
                 self.watch(index);
                 return true;
             }
-            Phase::Sending if reorders && sequence.wrapping_sub(transfer.received + 1) < EARLY_MAX => {
+            Phase::Sending if may_overtake && sequence.wrapping_sub(transfer.received + 1) < EARLY_MAX => {
                 self.attempts.of(index).arrives_early(sequence - transfer.received);
                 self.watch(index);
             }
@@ -260,6 +261,7 @@ impl Region {
             return self.fail(index, FailureReason::RetriesExhausted);
         }
         attempts.retries += 1;
+        attempts.repetitions = attempts.repetitions.saturating_add(1);
         let transfer = &mut self.transfers[index];
         transfer.missing = Missing::Nothing;
         let again = match transfer.kind {

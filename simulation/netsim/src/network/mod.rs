@@ -335,7 +335,7 @@ impl Network {
         let fabric = &self.fabrics[usize::from(network)];
         let lane = match u32::from(lanes) {
             1 => first,
-            lanes if fabric.steady => first + self.packets[packet].header.salt % lanes,
+            lanes if now >= fabric.in_order_from => first + self.packets[packet].header.salt % lanes,
             lanes => (first..first + lanes).min_by_key(|&lane| self.eagerness(lane)).unwrap_or(first),
         };
         let drops = fabric.drops;

@@ -230,8 +230,8 @@ pub(crate) struct Fabric {
     pub(crate) packet_max: u32,
     /// Whether packets that find no room are lost instead of waiting.
     pub(crate) drops: bool,
-    /// Whether packets of one operation take the same lanes, so that they stay in order.
-    pub(crate) steady: bool,
+    /// The time from which packets of one operation take the same lanes, so that they stay in order; `u64::MAX` if never.
+    pub(crate) in_order_from: u64,
     pub(crate) switching: Switching,
     /// Flow control by pauses, and the index of its first record.
     pub(crate) pfc: Option<Thresholds>,

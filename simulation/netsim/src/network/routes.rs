@@ -6,6 +6,8 @@ use crate::topology::{Path, Queues, RoutingHeader};
 
 /// Number of further routes to try before a packet takes one over a failed link.
 const TRIES: u32 = 16;
+/// Difference of the first numbers that are tried when an operation is repeated: odd, so that it differs for each repetition.
+const ATTEMPT: u32 = 0x9e37_79b9;
 
 /// The properties of a route that a choice needs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,9 +57,10 @@ impl Network {
 
     /// Tries other routes than one that is broken; returns the last one, and whether it is broken as well.
     fn around_failures(&self, network: u8, router: u32, mut header: RoutingHeader, now: u64) -> (RoutingHeader, bool) {
+        header.salt ^= u32::from(header.attempt).wrapping_mul(ATTEMPT);
         for _ in 0..TRIES {
             let other = mix(u64::from(header.salt) << 32 | u64::from(header.via));
-            (header.salt, header.via, header.path) = (other as u32, (other >> 32) as u32, Path::Detour);
+            (header.salt, header.via, header.path) = (other as u32, (other >> 32) as u32, Path::Around);
             if !self.route((network, 0), router, header, Queues::Local, now).is_broken {
                 return (header, false);
             }

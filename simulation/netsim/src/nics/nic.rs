@@ -10,6 +10,7 @@ use crate::machine::spec::{NicSpec, RailKind, RailSpec, Spread, TransmitOrder, t
 use crate::machine::{bytes_per_second, picoseconds};
 use crate::nics::flow::Control;
 use crate::nics::transfer::Transfer;
+use crate::topology::Topology;
 
 /// The scheduled tasks of a NIC. In parentheses: what the task's number names, if not a packet.
 pub(crate) mod task {
@@ -78,8 +79,8 @@ pub(crate) struct RailNics {
     pub(crate) bank_packets: u32,
     /// Whether packets can be lost, so that unanswered operations are repeated.
     pub(crate) lossy: bool,
-    /// Whether packets of an operation take several planes, so that the receiver accepts them out of order.
-    pub(crate) reorders: bool,
+    /// The time from which a packet behind a missing one tells of a loss; before it, the receiver accepts packets out of order.
+    pub(crate) in_order_from: u64,
     pub(crate) slots: Option<u32>,
     pub(crate) service: Option<u64>,
     pub(crate) timeout: u64,
@@ -131,7 +132,7 @@ impl RailNics {
             bank: picoseconds(bank_ns(nic, software)),
             bank_packets: nic.bank_packets,
             lossy: spec.lossy(),
-            reorders: spec.planes_of_operation() > 1,
+            in_order_from: Topology::in_order_from(spec),
             slots: spec.receive.slots,
             service: spec.receive.service_ns.map(picoseconds),
             timeout: picoseconds(spec.reliability.timeout_ns),

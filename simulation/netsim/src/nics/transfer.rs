@@ -141,6 +141,8 @@ pub(crate) struct Attempts {
     /// Number of repetitions since a packet arrived, and number of times that its receiver was not ready.
     pub(crate) retries: u8,
     pub(crate) not_ready: u8,
+    /// Number of all repetitions, up to 255.
+    pub(crate) repetitions: u8,
 }
 
 impl Attempts {
@@ -156,7 +158,7 @@ impl Attempts {
         next
     }
 
-    const NONE: Self = Self { deadline: u64::MAX, early: 0, admitted: 0, retries: 0, not_ready: 0 };
+    const NONE: Self = Self { deadline: u64::MAX, early: 0, admitted: 0, retries: 0, not_ready: 0, repetitions: 0 };
 }
 
 /// The attempts of transfers, by transfer number. Separate from the transfers, as rails without loss and with enough slots need none.
@@ -171,6 +173,12 @@ impl AttemptTable {
             self.0.resize(index + 1, Attempts::NONE);
         }
         &mut self.0[index]
+    }
+
+    /// Returns how often a transfer was repeated.
+    #[inline]
+    pub(crate) fn repetitions(&self, transfer: u32) -> u8 {
+        self.0.get(transfer as usize).map_or(0, |attempts| attempts.repetitions)
     }
 
     /// Resets the entry of a transfer that begins.
@@ -250,11 +258,11 @@ mod tests {
     fn a_transfer_begins_without_the_attempts_of_an_earlier_one_of_its_number() {
         let mut table = AttemptTable::default();
         table.begin(3);
-        *table.of(3) = Attempts { deadline: 5, early: 4, admitted: 1, retries: 2, not_ready: 3 };
+        *table.of(3) = Attempts { deadline: 5, early: 4, admitted: 1, retries: 2, not_ready: 3, repetitions: 4 };
         table.begin(3);
         for number in [0, 3, 9] {
-            let Attempts { deadline, early, admitted, retries, not_ready } = *table.of(number);
-            assert_eq!((deadline, early, admitted, retries, not_ready), (u64::MAX, 0, 0, 0, 0), "{number}");
+            let Attempts { deadline, early, admitted, retries, not_ready, repetitions } = *table.of(number);
+            assert_eq!((deadline, early, admitted, retries, not_ready, repetitions), (u64::MAX, 0, 0, 0, 0, 0), "{number}");
         }
     }
 }

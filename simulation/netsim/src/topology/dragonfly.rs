@@ -8,8 +8,10 @@
 //! packet on its minimal route is compared once more at the second router of its first group, which has the link to the other group. The change
 //! to Valiant's route is final. Both comparisons are with the same third group.
 //!
+//! Around failed links, packets take Valiant's route; between two routers of a group, they take two links within it, over a router chosen at random.
+//!
 //! No deadlock: the virtual channel of a link is the number of links between groups that the packet has crossed before it, and one more after a
-//! change at the second router, which adds a link within the first group. Lanes are ordered by that number, those within groups before those between
+//! change at the second router, or in place of a failed link, which both add a link within the first group. Lanes are ordered by that number, those within groups before those between
 //! them; a packet takes at most one of each kind for each number.
 
 use super::groups::Groups;
@@ -140,7 +142,10 @@ impl Dragonfly {
         let local = |other: u32| Hop::over(first_link + other - u32::from(other > place), vc, each);
         let home = to / self.routers;
         if group == home {
-            return local(to % self.routers);
+            let other = header.via % self.routers;
+            let goes_around = header.path == Path::Around && header.stage == 0 && other != place;
+            header.stage += u8::from(goes_around);
+            return local(if goes_around { other } else { to % self.routers });
         }
         let detour = header.via % self.groups.count;
         let detours = header.path.detours(self.routes == DragonflyRoutes::Valiant);

@@ -7,7 +7,7 @@
 //! No deadlock: the lanes are ordered with those that go up first, by level, then those that go down, by level from the top. A packet
 //! never goes up after it went down.
 
-use super::{Hop, Link, Path, RoutingHeader, bounded};
+use super::{Hop, Link, RoutingHeader, bounded};
 use crate::events::random::mix;
 use crate::machine::MachineError;
 use crate::machine::topologies::{FatTreeRoutes, FatTreeSpec};
@@ -145,7 +145,7 @@ impl FatTree {
     /// Returns the up links of a router if the packet goes up from it and the shortest queue decides.
     #[inline]
     pub(crate) fn choices(&self, at: u32, header: &RoutingHeader) -> Option<(u32, u32)> {
-        if !self.chooses_links() || header.path == Path::Detour {
+        if !self.chooses_links() || header.path.detours(false) {
             return None;
         }
         let number = self.levels.iter().rposition(|level| at >= level.first).unwrap_or(0);
@@ -171,7 +171,7 @@ impl FatTree {
             return Hop::over(link + port, 0, vcs);
         }
         let port = match self.routes {
-            FatTreeRoutes::Destination if header.path != Path::Detour => header.to / level.copies % level.up,
+            FatTreeRoutes::Destination if !header.path.detours(false) => header.to / level.copies % level.up,
             _ => (mix(u64::from(header.salt) << 8 | number as u64) >> 32) as u32 % level.up,
         };
         Hop::over(link + if number > 0 { level.down } else { 0 } + port, 0, vcs)

@@ -20,9 +20,9 @@ mod slim_fly;
 #[cfg(test)]
 mod tests;
 
-use crate::machine::MachineError;
-use crate::machine::spec::{HOPS_MAX, RailSpec};
+use crate::machine::spec::{HOPS_MAX, RailSpec, Spread};
 use crate::machine::topologies::{HyperxSpec, MeshSpec, TopologySpec, TorusSpec};
+use crate::machine::{MachineError, picoseconds};
 
 use dragonfly::Dragonfly;
 use dragonfly_plus::DragonflyPlus;
@@ -44,11 +44,13 @@ pub(crate) struct RoutingHeader {
     /// State of the topology that is passed from router to router; zero at first.
     pub(crate) stage: u8,
     pub(crate) path: Path,
+    /// Number of times that the operation was repeated: each time, other routes around failed links are tried.
+    pub(crate) attempt: u8,
 }
 
 impl RoutingHeader {
     pub(crate) fn new(to: u32, salt: u32, via: u32) -> Self {
-        Self { to, salt, via, stage: 0, path: Path::Open }
+        Self { to, salt, via, stage: 0, path: Path::Open, attempt: 0 }
     }
 }
 
@@ -64,13 +66,15 @@ pub(crate) enum Path {
     Detour,
     /// In a dragonfly, a detour that began at the second router.
     LateDetour,
+    /// A detour around failed links: as `Detour`, and between two routers of a group of a dragonfly over the router of the group that `via` names.
+    Around,
 }
 
 impl Path {
     /// Whether the packet makes a detour; if the route is not chosen yet, whether it makes one `by_default`.
     fn detours(self, by_default: bool) -> bool {
         match self {
-            Self::Detour | Self::LateDetour => true,
+            Self::Detour | Self::LateDetour | Self::Around => true,
             Self::Usual => false,
             Self::Open => by_default,
         }
@@ -172,6 +176,16 @@ impl Topology {
             false => return Ok(()),
         };
         Err(MachineError::new(format!("rail.congestion.control = \"hpcc\": {problem}")))
+    }
+
+    /// Returns the time in picoseconds from which a packet behind a missing one tells of a loss, because packets of an operation keep to one route and
+    /// one virtual channel; `u64::MAX` if packets of an operation may overtake each other, or if none is lost.
+    pub(crate) fn in_order_from(rail: &RailSpec) -> u64 {
+        if !rail.lossy() || rail.nic.spread == Spread::Packet || Self::chooses_by_queues(&rail.topology) {
+            return u64::MAX;
+        }
+        let first_failure = rail.failure.iter().map(|failure| picoseconds(failure.at_ns)).min();
+        first_failure.filter(|_| !rail.loses_always()).unwrap_or(0)
     }
 
     /// Returns a key of the topology and a value with which it would be large enough for `nodes` nodes; `None` if no single value is enough.

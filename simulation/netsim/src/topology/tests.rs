@@ -40,7 +40,11 @@ fn walk(topology: &Topology, terminals: u32, vcs: u8) -> (BTreeMap<Lane, BTreeSe
             for number in 0..numbers {
                 let (random, changes) = (number % 16, number >= 16);
                 let mut header = RoutingHeader::new(to, random.wrapping_mul(0x9e37_79b9), random);
-                header.path = [Path::Open, Path::Detour][usize::from(!changes && topology.has_detours() && random % 2 == 1)];
+                header.path = match random % 4 {
+                    1 if !changes && topology.has_detours() => Path::Detour,
+                    3 if !changes && topology.has_detours() => Path::Around,
+                    _ => Path::Open,
+                };
                 let (mut at, mut held, mut steps) = (topology.router(from), Vec::<Lane>::new(), 0);
                 loop {
                     if let Some(path) = topology.late_detour(at, &header).filter(|_| changes && steps > 0) {

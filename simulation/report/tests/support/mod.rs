@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 use pelago_base::{Duration, Instant, Rank};
-use pelago_report::{Facts, Limits, LinkUse, OperationKind, Recorder, Report, StopReason};
+use pelago_report::{Disturbances, Facts, Limits, LinkUse, OperationKind, Recorder, Report, StopReason};
 
 const PER_NODE: u32 = 2;
 
@@ -75,6 +75,7 @@ fn facts(ranks: u32, end: Instant, chance: &mut Rng) -> Facts {
         events: 12_345_678,
         packets: 234_567,
         packet_hops: 1_034_501,
+        disturbances: Disturbances { lost: 1_234, repetitions: 56, ..Disturbances::default() },
         links: links.collect(),
         fault: Some("rank 0 waits for an operation that nothing can complete any more".into()),
         recording: None,

@@ -156,6 +156,9 @@ impl SimulatedJob {
             RunState::Parked(_) | RunState::Polling if self.cores.is_some() => {
                 if stations.has_mail(rank) || stations.has_work(rank) {
                     self.make_ready(rank.number(), false);
+                } else {
+                    // The timer that called may have been early, as its deadline has moved meanwhile.
+                    self.set_timer(rank);
                 }
             }
             RunState::Parked(_) | RunState::Polling | RunState::Ended => self.step_by_event(rank),

@@ -160,6 +160,11 @@ impl Comparison {
             let section = "network";
             self.add(section, "packets", Unit::Count, totals.map(|totals| Some(totals.packets)), false);
             self.add(section, "packet hops", Unit::Count, totals.map(|totals| Some(totals.packet_hops)), false);
+            let [first, second] = totals.map(|totals| totals.disturbances.kinds());
+            for ((name, number), (_, other)) in first.into_iter().zip(second).filter(|((_, one), (_, other))| one.max(other) > &0)
+            {
+                self.add(section, name, Unit::Count, [Some(number), Some(other)], false);
+            }
             self.add(section, "bytes on links", Unit::Bytes, reports.map(|report| Some(report.links.bytes)), false);
         }
     }
@@ -328,6 +333,15 @@ mod tests {
         ] {
             assert_eq!(row(&comparison, section, name).values, values.map(Some), "{section}: {name}");
         }
+    }
+
+    #[test]
+    fn what_disturbed_packets_is_compared_where_there_is_any() {
+        let (without, mut with) = (report("p", 8, 1000, None), report("p", 8, 1000, None));
+        with.totals.disturbances.lost = 3;
+        let comparison = Comparison::new([&without, &with]);
+        assert_eq!(row(&comparison, "network", "lost").values, [Some(0), Some(3)]);
+        assert!(comparison.rows.iter().all(|row| row.name != "pauses"));
     }
 
     #[test]

@@ -78,6 +78,15 @@ fn meant(path: &[&str], text: &str) -> Result<Value, String> {
     }
 }
 
+/// Returns a value of `--set PATH=VALUE` in the unit of its key, without a unit; the text as it is if the value is no number.
+pub(crate) fn in_unit_of_key(path: &str, text: &str) -> String {
+    match meant(&path.split('.').collect::<Vec<_>>(), text) {
+        Ok(Value::Float(number)) => number.to_string(),
+        Ok(Value::Integer(number)) => number.to_string(),
+        _ => text.into(),
+    }
+}
+
 /// Returns the keys that are most similar to `key`.
 fn nearest(key: &str) -> String {
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();

@@ -6,6 +6,7 @@ use serde_json::{Map, Number, Value};
 
 use super::plan::{COLUMNS, Run, Sweep};
 use super::results::Outcome;
+use crate::sim::overrides;
 
 /// Columns of the results of each run, in addition to its parameters.
 pub(crate) const FIGURES: [&str; 14] = [
@@ -24,6 +25,9 @@ pub(crate) const FIGURES: [&str; 14] = [
     "fault",
     "error",
 ];
+
+/// Largest number up to which each whole number has a floating-point number of its own.
+const EXACT_WHOLE: f64 = (1_u64 << 53) as f64;
 
 /// What the cells of a column are, if they are not null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +67,10 @@ impl Table {
                 run.seed.into(),
             ];
             let value = |name: &String| {
-                let found = run.arguments.iter().chain(&run.set).find(|(known, _)| known == name);
-                found.map_or(Value::Null, |(_, value)| value.clone().into())
+                let argument = run.arguments.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+                let set = || run.set.iter().find(|(known, _)| known == name);
+                let value = argument.or_else(|| set().map(|(path, value)| overrides::in_unit_of_key(path, value)));
+                value.map_or(Value::Null, Value::String)
             };
             row.extend(parameters.iter().map(value));
             row.extend(figures_of(outcome));
@@ -73,7 +79,9 @@ impl Table {
             row.extend(sweep.outputs.keys().map(output));
             row
         };
-        Self { columns, rows: runs.enumerate().map(row).collect() }
+        let mut rows: Vec<_> = runs.enumerate().map(row).collect();
+        (COLUMNS.len()..COLUMNS.len() + parameters.len()).for_each(|column| make_numbers(&mut rows, column));
+        Self { columns, rows }
     }
 
     /// Returns the index of a column.
@@ -88,12 +96,17 @@ impl Table {
         parameters.filter(|column| values(column) > 1).collect()
     }
 
-    /// Returns the kind of each column of a table of runs: parameters of the machine and arguments are text, columns of outputs are numbers.
+    /// Returns the kind of each column of a table of runs: parameters of the machine and arguments are what their cells are, columns of outputs are
+    /// numbers.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         let figures = self.columns.iter().position(|name| name == FIGURES[0]).unwrap_or(self.columns.len());
         let kind = |(place, name): (usize, &String)| match name.as_str() {
             "run" | "ranks" | "per_node" | "seed" if place < COLUMNS.len() => Kind::Unsigned,
-            _ if place < figures => Kind::Text,
+            _ if place < figures => match self.rows.iter().map(|row| &row[place]).find(|cell| !cell.is_null()) {
+                Some(cell) if cell.is_i64() => Kind::Signed,
+                Some(cell) if cell.is_f64() => Kind::Real,
+                _ => Kind::Text,
+            },
             _ if place >= figures + FIGURES.len() => Kind::Real,
             "exit" => Kind::Signed,
             "time_us" | "link_use_max" => Kind::Real,
@@ -122,6 +135,20 @@ impl Table {
             format!("  {}", Value::Object(cells.collect::<Map<_, _>>()))
         };
         format!("[\n{}\n]\n", self.rows.iter().map(object).collect::<Vec<_>>().join(",\n"))
+    }
+}
+
+/// Replaces the texts of a column by numbers if all of them are numbers, and by whole ones if all of them are whole.
+fn make_numbers(rows: &mut [Vec<Value>], column: usize) {
+    let number = |row: &Vec<Value>| row[column].as_str()?.parse().ok().filter(|number: &f64| number.is_finite());
+    let Some(numbers) = rows.iter().filter(|row| !row[column].is_null()).map(number).collect::<Option<Vec<f64>>>() else {
+        return;
+    };
+    let are_whole = numbers.iter().all(|number| number.fract() == 0.0 && number.abs() <= EXACT_WHOLE);
+    for row in rows {
+        if let Some(number) = number(row) {
+            row[column] = if are_whole { (number as i64).into() } else { real(number) };
+        }
     }
 }
 
@@ -192,6 +219,31 @@ mod tests {
                 Kind::Real => cell.is_f64(),
             };
             assert!(table.rows.iter().all(|row| row[column].is_null() || fits(&row[column])), "{}", table.columns[column]);
+        }
+    }
+
+    #[test]
+    fn parameters_are_numbers_in_the_units_of_their_keys() {
+        let text = "programs = [\"barrier --algorithm {how} --repeat {times}\"]\nmachines = [\"rx200-qdr\"]\nranks = [2]\n[set]\n\
+                    \"rail.link.cable_ns\" = [5, \"1us\"]\n\"rail.link.gb_per_s\" = [\"100Gb/s\", 4]\n\"rail.nic.read_gb_per_s\" = [1, inf]\n\
+                    [arguments]\nhow = [\"ring\", 7]\ntimes = [1, 2]";
+        let sweep = Sweep::parse(text).unwrap();
+        let runs = sweep.runs().unwrap();
+        let table = Table::new(&sweep, runs.iter().map(|run| (run, None)));
+        let kinds: Vec<_> = table.columns.iter().cloned().zip(table.kinds()).skip(COLUMNS.len()).take(5).collect();
+        let cells = |name| {
+            let column = table.column(name).unwrap();
+            table.rows.iter().map(|row| row[column].to_string()).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+        };
+        for (name, kind, values) in [
+            ("how", Kind::Text, ["\"7\"", "\"ring\""]),
+            ("times", Kind::Signed, ["1", "2"]),
+            ("rail.link.cable_ns", Kind::Signed, ["1000", "5"]),
+            ("rail.link.gb_per_s", Kind::Real, ["12.5", "4.0"]),
+            ("rail.nic.read_gb_per_s", Kind::Text, ["\"1\"", "\"inf\""]),
+        ] {
+            assert!(kinds.contains(&(name.to_owned(), kind)), "{kinds:?}");
+            assert_eq!(cells(name), values, "{name}");
         }
     }
 }

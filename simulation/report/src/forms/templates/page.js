@@ -111,6 +111,9 @@
     const count = (title, id, number, detail) => tile(title, id, { "data-count": number }, grouped(number), detail);
     const trouble = [[totals.operations_failed, "failed"], [totals.operations_unfinished, "not completed"]];
     const troubles = trouble.filter(([number]) => number > 0).map(([number, what]) => `${grouped(number)} ${what}`);
+    const { lost, repetitions, pauses, marked } = totals.disturbances || {};
+    const disturbances = [["Packets lost", "lost", lost], ["Repetitions", "repetitions", repetitions], ["Pauses", "pauses", pauses],
+      ["Packets marked", "marked", marked]].filter(([, , number]) => number > 0);
     byId("facts").append(
       tile("Simulated time", "end-time", { "data-ps": job.end_ps, "data-tip": `${grouped(job.end_ps)} ps` }, time(job.end_ps)),
       count("Ranks", "rank-count", job.ranks, `${grouped(job.per_node)} per node, ${counted(job.nodes, "node")}`),
@@ -121,6 +124,7 @@
       count("Events", "events", totals.events),
       count("Packets", "packets", totals.packets),
       count("Packet-hops", "packet-hops", totals.packet_hops),
+      ...disturbances.map(([title, id, number]) => count(title, id, number)),
       tile("Computing", "computing", {}, job.computing),
       tile("Seed", "seed", { "data-seed": job.seed }, String(job.seed)),
     );
