@@ -2,6 +2,7 @@
 
 use pelago_base::{Duration, Event as Counted, Instant};
 
+use super::time::lateness_max;
 use super::{Conversations, LISTED_BLOCKS_MAX, Sharing};
 use crate::api::Rejected;
 use crate::memory::Memory;
@@ -86,8 +87,11 @@ impl<M: Memory> Conversations<M> {
                 active.receiver.echo = header.transmission;
             }
             if let Some((taken, was_needed)) = active.sender.sample(now, said.echo) {
-                peer.round_trip.sample(taken);
-                self.typical.sample(taken);
+                let most = lateness_max(self.config.failure_limit);
+                if !self.lateness.spans_pause(now, taken, now.since(self.due), most) {
+                    peer.round_trip.sample(taken);
+                    self.typical.sample(taken);
+                }
                 if was_needed {
                     self.worth.handle_needed();
                 }

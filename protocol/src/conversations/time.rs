@@ -14,6 +14,11 @@ const LOOK_PAUSE: Duration = Duration::from_nanoseconds(500);
 /// The recorded scheduling delay of a rank is at most the failure limit divided by this.
 const LATENESS_PART: u64 = 2;
 
+/// Returns the largest scheduling delay that is recorded.
+pub(crate) fn lateness_max(failure_limit: Duration) -> Duration {
+    Duration::from_picoseconds(failure_limit.as_picoseconds() / LATENESS_PART)
+}
+
 impl<M: Memory> Conversations<M> {
     /// Handles the passing of time: checks peers whose deadlines have passed.
     pub fn handle_timeout(&mut self, now: Instant) {
@@ -21,7 +26,7 @@ impl<M: Memory> Conversations<M> {
             return;
         }
         let (late, failure_limit) = (now.since(self.due), self.config.failure_limit);
-        self.lateness.note(now, late, Duration::from_picoseconds(failure_limit.as_picoseconds() / LATENESS_PART));
+        self.lateness.note(now, late, lateness_max(failure_limit));
         if late >= failure_limit {
             // This rank was stopped, perhaps with the whole job.
             self.active.iter().for_each(|&index| self.peers[index as usize].restart_silence(now));

@@ -192,28 +192,61 @@ impl Worth {
 }
 
 /// Scheduling delay of this rank. If ranks share cores, this rank sees an answer late by that much, and its sender ran as late.
+///
+/// A rank that was stopped, perhaps with the whole job, is late once. Such a pause says nothing about later delays, so it is not recorded; and the
+/// time of an answer that spans the pause is no round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lateness {
     late: Duration,
     noted: Instant,
+    /// End of the last long delay, if there was one, and whether it was a pause.
+    long: Option<(Instant, bool)>,
 }
 
 /// A recorded delay is remembered for this multiple of its length.
 const LATENESS_KEPT: u64 = 4;
+
+/// Shortest long delay, unless the largest delay that is recorded is shorter: twice as long as hundreds of ranks on two cores wait for their turns.
+const PAUSE_MIN: Duration = Duration::from_milliseconds(1_000);
+
+/// A long delay is a pause if no other long delay ended within this multiple of its length before it. Otherwise the rank lacks a core.
+const PAUSE_APART: u64 = 4;
 
 impl Lateness {
     pub(crate) fn get(&self) -> Duration {
         self.late
     }
 
-    /// Records that a deadline was handled `late` after it was due; at most `most` counts.
+    /// Records that a deadline was handled `late` after it was due, unless that was a pause. At most `most` counts.
     pub(crate) fn note(&mut self, now: Instant, late: Duration, most: Duration) {
+        let is_pause = self.is_pause(now, late, most);
+        if late > most.min(PAUSE_MIN) {
+            self.long = Some((now, is_pause));
+        }
+        if is_pause {
+            return;
+        }
         let kept = Duration::from_picoseconds(self.late.as_picoseconds() * LATENESS_KEPT);
         if late >= self.late {
             (self.late, self.noted) = (late.min(most), now);
         } else if now.since(self.noted) > kept {
             (self.late, self.noted) = (Duration::from_picoseconds(self.late.as_picoseconds() / 2).max(late), now);
         }
+    }
+
+    /// Whether the time `taken` up to `now` includes a pause: one that is recorded, or one that has just ended, as a deadline passed `late` ago.
+    pub(crate) fn spans_pause(&self, now: Instant, taken: Duration, late: Duration, most: Duration) -> bool {
+        if taken <= most.min(PAUSE_MIN) {
+            return false;
+        }
+        let spans_last = self.long.is_some_and(|(end, is_pause)| is_pause && now.since(end) < taken);
+        spans_last || self.is_pause(now, late, most)
+    }
+
+    /// Whether the rank was stopped if it is `late` now.
+    fn is_pause(&self, now: Instant, late: Duration, most: Duration) -> bool {
+        let apart = Duration::from_picoseconds(late.as_picoseconds().saturating_mul(1 + PAUSE_APART));
+        late > most.min(PAUSE_MIN) && self.long.is_none_or(|(end, _)| now.since(end) > apart)
     }
 }
 
@@ -397,7 +430,10 @@ mod tests {
     fn lateness_is_kept_for_a_while_and_then_halved() {
         let (mut lateness, millisecond) = (Lateness::default(), Duration::from_milliseconds(1));
         let at = |milliseconds| Instant::ZERO + Duration::from_milliseconds(milliseconds);
-        lateness.note(at(100), Duration::from_milliseconds(64), Duration::from_milliseconds(50));
+        // The first delay above the maximum is a pause.
+        for now in [36, 100] {
+            lateness.note(at(now), Duration::from_milliseconds(64), Duration::from_milliseconds(50));
+        }
         assert_eq!(lateness.get(), Duration::from_milliseconds(50), "at most that");
         lateness.note(at(300), millisecond, millisecond);
         assert_eq!(lateness.get(), Duration::from_milliseconds(50));
@@ -411,6 +447,29 @@ mod tests {
         assert_eq!(lateness.get(), Duration::from_milliseconds(30));
         lateness.note(at(521), Duration::from_milliseconds(20), Duration::from_seconds(1.0));
         assert_eq!(lateness.get(), Duration::from_milliseconds(20), "no less than it is now");
+    }
+
+    #[test]
+    fn one_long_delay_is_a_pause_and_several_are_lateness() {
+        let (mut lateness, most) = (Lateness::default(), Duration::from_seconds(2.5));
+        let (at, seconds) = (|seconds| Instant::ZERO + Duration::from_seconds(seconds), Duration::from_seconds);
+        let spans = |lateness: &Lateness, now, taken| lateness.spans_pause(at(now), seconds(taken), Duration::ZERO, most);
+        assert!(lateness.spans_pause(at(10.0), seconds(8.1), seconds(8.0), most), "a pause that has just ended");
+        assert!(!lateness.spans_pause(at(10.0), seconds(0.9), seconds(0.9), most), "too short");
+        lateness.note(at(10.0), seconds(8.0), most);
+        assert_eq!(lateness.get(), Duration::ZERO);
+        assert!(
+            spans(&lateness, 11.5, 1.6) && !spans(&lateness, 11.5, 1.5),
+            "answers to what was sent before its end, and after it"
+        );
+        assert!(!lateness.spans_pause(at(15.0), seconds(4.0), seconds(4.0), most));
+        lateness.note(at(15.0), seconds(4.0), most);
+        assert_eq!(lateness.get(), most, "a second delay soon after the first one");
+        assert!(!spans(&lateness, 16.5, 2.0), "whose answers count");
+        lateness.note(at(35.0), seconds(4.0), most);
+        assert!(!spans(&lateness, 36.5, 1.6), "no more than four times its length lies between the two");
+        lateness.note(at(55.1), seconds(4.0), most);
+        assert!(spans(&lateness, 56.2, 1.6), "more");
     }
 
     #[test]

@@ -6,6 +6,9 @@ use pelago_protocol::{Liveness, Request};
 use crate::memory::at;
 use crate::network::{FAILURE_LIMIT, Network, Weather};
 
+/// A network that loses one of twenty datagrams.
+const LOSSY: Weather = Weather { lost: 50_000, ..Weather::FAIR };
+
 /// A round trip much longer than the wait of a rank that does not know it.
 const FAR: Weather = Weather { lost: 0, repeated: 0, delay: (150_000_000, 150_000_000) };
 
@@ -80,9 +83,13 @@ fn however_late_a_rank_has_run_it_asks_again_after_the_failure_limit() {
     network.wait(0, 0).unwrap();
     [1, 2].into_iter().for_each(|rank| network.kill(rank));
     write(&mut network, 1, 1);
-    // The rank runs four limits late, and then sends to a peer whose round trip is unknown.
-    network.now = network.now + Duration::from_seconds(20.0);
-    network.step();
+    // The rank runs four limits late, twice, and then sends to a peer whose round trip is unknown.
+    for _ in 0..2 {
+        network.now = network.now + Duration::from_seconds(20.0);
+        let now = network.now;
+        network.endpoints[0].handle_timeout(now);
+        network.pump(0);
+    }
     network.recorded = Some(Vec::new());
     write(&mut network, 2, 2);
     let asked = |network: &Network| {
@@ -96,4 +103,39 @@ fn however_late_a_rank_has_run_it_asks_again_after_the_failure_limit() {
     // Twice the maximum recorded lateness, which is half of the limit, and up to a quarter of jitter.
     let most = Duration::from_picoseconds(FAILURE_LIMIT.as_picoseconds() / 4 * 5);
     assert!((FAILURE_LIMIT..=most).contains(&waited), "{waited:?}");
+}
+
+/// Each rank writes to its right neighbour and waits for the end, 200 times; after the first 100, all ranks are stopped for `pause`. Returns how long
+/// the other 100 take.
+fn time_after(pause: Duration) -> Duration {
+    const RANKS: usize = 6;
+    let mut network = Network::new(RANKS as u32, 45, LOSSY);
+    network.liveness = |_| Liveness::Alive;
+    let mut begun = network.now;
+    for token in 0..200 {
+        if token == 100 {
+            begun = network.now;
+        }
+        for rank in 0..RANKS {
+            let to = (rank + 1) % RANKS;
+            let there = at(network.layout, to as u32, 1, 0);
+            network.submit(rank, to, Request::Write { to: there, bytes: b"round" }, token);
+        }
+        if token == 100 {
+            // Some datagrams are on their way, and their answers arrive after the pause.
+            network.now = network.now + pause;
+        }
+        (0..RANKS).for_each(|rank| assert_eq!(network.wait(rank, token), Ok(0)));
+    }
+    network.now.since(begun + pause)
+}
+
+#[test]
+fn a_job_that_was_stopped_is_as_fast_afterwards_as_before() {
+    let without = time_after(Duration::ZERO);
+    for seconds in [1.1, 3.0, 8.0, 100.0] {
+        let after = time_after(Duration::from_seconds(seconds));
+        let most = Duration::from_picoseconds(2 * without.as_picoseconds());
+        assert!(after <= most, "{after:?} after a pause of {seconds} s, {without:?} without one");
+    }
 }

@@ -183,6 +183,17 @@ impl AdoptionError {
         move |error| Self::System(call, error)
     }
 
+    /// Whether the launcher has to end the other processes of a job on one host, or on several: those that do not learn of the failure otherwise.
+    fn ends_others(&self, are_several: bool) -> bool {
+        match self {
+            // The rank that refuses ends the others.
+            Self::Refused(_) => false,
+            // Not even a rank of the same host: it is stopped, or does something else, and may never end.
+            Self::Missing(_) => true,
+            _ => are_several,
+        }
+    }
+
     fn missing(ranks: impl IntoIterator<Item = u32>) -> Self {
         /// Maximum number of ranks that an error message names.
         const NAMED_MAX: usize = 8;
@@ -226,8 +237,7 @@ pub(crate) fn adopt(
     let (host, socket) = match by_store(store.as_mut(), &order, settings, clock) {
         Ok(adopted) => adopted,
         Err(error) => {
-            if order.are_several() && !matches!(error, AdoptionError::Refused(_)) {
-                // Ranks of other hosts have no other way to learn of the failure.
+            if error.ends_others(order.are_several()) {
                 exit_abort::at_exit(Arc::new(Mutex::new(store)), 1, clock);
             } else {
                 // The launcher then gives the others time to report why they end.

@@ -146,6 +146,13 @@ fn hear(connection: &Connection) -> Received {
 }
 
 #[test]
+fn whoever_learns_of_a_failure_in_no_other_way_is_ended_by_the_launcher() {
+    let (missing, refused) = (AdoptionError::missing([2]), AdoptionError::Refused("no".into()));
+    let ends = |error: &AdoptionError| [false, true].map(|are_several| error.ends_others(are_several));
+    assert_eq!([&missing, &refused, &AdoptionError::Taken].map(ends), [[true, true], [false, false], [false, true]]);
+}
+
+#[test]
 fn ranks_adopt_each_other_whoever_comes_first() {
     for (case, order) in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]].into_iter().enumerate() {
         let job = ThreadJob::new(&format!("order-{case}"), 4);

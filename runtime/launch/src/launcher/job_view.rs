@@ -3,7 +3,9 @@
 //! The system decides which users may inspect a job: the descriptors of a process in `/proc` are open to its user and to root. A launcher of a job over a
 //! network protects the job's key from other processes, so that only root may inspect such a job.
 
-use std::fs::{File, OpenOptions, read_dir, read_link};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, metadata, read_dir, read_link};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use pelago_base::Rank;
@@ -118,16 +120,40 @@ fn state(process: u32) -> &'static str {
     }
 }
 
+/// A process that holds the memory of a job: the launcher, a node daemon, or a rank that has not joined the job yet.
+struct Holder {
+    /// Device and number of the memory.
+    memory: (u64, u64),
+    started: u64,
+    process: u32,
+}
+
+impl Holder {
+    fn of(process: u32) -> Option<Self> {
+        let memory = metadata(descriptor_of(process)?).ok()?;
+        Some(Self { memory: (memory.dev(), memory.ino()), started: ProcessStat::of(process)?.started, process })
+    }
+}
+
+/// Returns the launcher of each job: the oldest of the processes that hold its memory, as the others have inherited it.
+fn launchers(holders: impl Iterator<Item = Holder>) -> Vec<u32> {
+    let mut oldest = BTreeMap::new();
+    for Holder { memory, started, process } in holders {
+        let known = oldest.entry(memory).or_insert((started, process));
+        *known = (*known).min((started, process));
+    }
+    let mut launchers: Vec<_> = oldest.into_values().map(|(_, process)| process).collect();
+    launchers.sort_unstable();
+    launchers
+}
+
 fn only_launcher() -> Result<u32, JobViewError> {
     let processes = read_dir("/proc").into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let mut launchers: Vec<u32> = processes.filter(|process| descriptor_of(*process).is_some()).collect();
+    let launchers = launchers(processes.filter_map(Holder::of));
     match launchers[..] {
         [] => Err(JobViewError::NoJob),
         [launcher] => Ok(launcher),
-        _ => {
-            launchers.sort_unstable();
-            Err(JobViewError::SeveralJobs(launchers))
-        }
+        _ => Err(JobViewError::SeveralJobs(launchers)),
     }
 }
 
@@ -144,8 +170,12 @@ fn memory_of(process: u32) -> Option<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
     use pelago_platform::{Awaited, Tally, WaitSite};
     use pelago_shm::HostPlan;
+    use rustix::process::{Pid, Signal, kill_process};
 
     use super::*;
 
@@ -162,6 +192,29 @@ mod tests {
         report.show(&WaitSite { what: "flush", awaited: Awaited::Rank(Rank::new(0)), word: None, in_flight: 0 }, monotonic_ns());
         let waits = view.ranks().swap_remove(1);
         assert!(waits.state == "waits" && waits.wait.is_some_and(|(what, _)| what == "flush, for rank 0") && view.is_running());
+    }
+
+    #[test]
+    fn ranks_that_have_not_joined_are_no_launchers() {
+        let started = ["first", "second"].map(|_| {
+            let (_host, memory) = HostMemory::create(&HostPlan::local(1, Some(1 << 16))).unwrap();
+            // Processes inherit this descriptor.
+            let _inherited = rustix::io::dup(&memory).unwrap();
+            let mut launcher =
+                Command::new("sh").args(["-c", "sleep 1000 & echo $!; wait"]).stdout(Stdio::piped()).spawn().unwrap();
+            let mut line = String::new();
+            BufReader::new(launcher.stdout.take().unwrap()).read_line(&mut line).unwrap();
+            (launcher, line.trim().parse::<u32>().unwrap())
+        });
+        let processes = started.iter().flat_map(|(launcher, rank)| [*rank, launcher.id()]);
+        let found = launchers(processes.filter_map(Holder::of));
+        let mut expected = started.each_ref().map(|(launcher, _)| launcher.id());
+        expected.sort_unstable();
+        for (mut launcher, rank) in started {
+            launcher.kill().and_then(|()| launcher.wait()).unwrap();
+            kill_process(Pid::from_raw(rank as i32).unwrap(), Signal::KILL).unwrap();
+        }
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -78,7 +78,11 @@ impl HostReport {
         let past = past.iter().map(|wait| format!("{} {:.1} s ago", wait.what(), wait.seconds_before(self.now_ns)));
         let past = past.collect::<Vec<_>>().join(", ");
         let past = if past.is_empty() { past } else { format!("; waits that ended before: {past}") };
-        format!("rank {rank} (process {process}) {doing}{past}")
+        match process {
+            // It has not joined the job.
+            0 => format!("rank {rank} {doing}{past}"),
+            process => format!("rank {rank} (process {process}) {doing}{past}"),
+        }
     }
 
     /// Describes a wait of `rank`, and the ranks for which it waits, as far as the states of all ranks show.
@@ -194,7 +198,7 @@ mod tests {
         host.join(Rank::new(1));
         host.finish(Rank::new(1));
         let lines = text(&host);
-        assert_eq!(lines, ["rank 0 (process 0) has not called the library", "rank 1 (me) has finished"]);
+        assert_eq!(lines, ["rank 0 has not called the library", "rank 1 (me) has finished"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! L2: texts end with a zero byte and live until the call returns.
 //! L3: the results of `fi_getinfo` and `fi_dupinfo`, with all that they point to, belong to the caller until `fi_freeinfo`; their texts come from `malloc`.
 //! L4: a handler that was installed for a signal before may be installed again.
+//! L5: the mask of signals of this thread is restored to what it was before.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -262,7 +263,11 @@ const HANDLED: [c_int; 9] = [
     libc::SIGTRAP,
 ];
 
-/// Calls `act`, and then restores the signal handlers.
+/// Requests to end that the calling thread holds back meanwhile: the handler of a provider would end the process with exit code 1 and without a line.
+const HELD: [c_int; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
+
+/// Calls `act`, and then restores the signal handlers. A request to end that arrives at this thread meanwhile is handled afterwards, by the handler
+/// from before.
 fn keeping_signals<T>(act: impl FnOnce() -> T) -> T {
     let handlers = HANDLED.map(|signal| {
         // SAFETY: L4: all bytes zero are a valid value, which the call overwrites.
@@ -271,10 +276,23 @@ fn keeping_signals<T>(act: impl FnOnce() -> T) -> T {
         let asked = unsafe { libc::sigaction(signal, ptr::null(), &mut handler) };
         (signal, handler, asked == 0)
     });
+    // SAFETY: L5: all bytes zero are a valid value, and the calls write to it alone.
+    let before = unsafe {
+        let (mut held, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigemptyset(&mut held);
+        for signal in HELD {
+            libc::sigaddset(&mut held, signal);
+        }
+        (libc::pthread_sigmask(libc::SIG_BLOCK, &held, &mut before) == 0).then_some(before)
+    };
     let result = act();
     for (signal, handler, _) in handlers.into_iter().filter(|&(_, _, is_known)| is_known) {
         // SAFETY: L4.
         unsafe { libc::sigaction(signal, &handler, ptr::null_mut()) };
+    }
+    if let Some(before) = before {
+        // SAFETY: L5.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut()) };
     }
     result
 }
@@ -297,4 +315,41 @@ fn duplicated(from: Option<&str>) -> Result<*mut c_char, FabricError> {
 unsafe fn text(from: *const c_char) -> String {
     // SAFETY: the caller's promise.
     if from.is_null() { String::new() } else { unsafe { CStr::from_ptr(from) }.to_string_lossy().into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    static OURS: AtomicU32 = AtomicU32::new(0);
+    static THEIRS: AtomicU32 = AtomicU32::new(0);
+
+    extern "C" fn ours(_: c_int) {
+        OURS.fetch_add(1, Ordering::SeqCst);
+    }
+
+    extern "C" fn theirs(_: c_int) {
+        THEIRS.fetch_add(1, Ordering::SeqCst);
+    }
+
+    #[test]
+    fn a_request_to_end_while_a_provider_is_loaded_is_handled_by_the_handler_from_before() {
+        let install = |handler: extern "C" fn(c_int)| {
+            // SAFETY: L4: the handlers only count.
+            unsafe { libc::signal(libc::SIGHUP, handler as *const () as libc::sighandler_t) }
+        };
+        install(ours);
+        let counts = keeping_signals(|| {
+            install(theirs);
+            // SAFETY: the handlers only count.
+            unsafe { libc::raise(libc::SIGHUP) };
+            [&OURS, &THEIRS].map(|count| count.load(Ordering::SeqCst))
+        });
+        assert_eq!((counts, OURS.load(Ordering::SeqCst), THEIRS.load(Ordering::SeqCst)), ([0, 0], 1, 0));
+        // SAFETY: as above; the mask is as before.
+        unsafe { libc::raise(libc::SIGHUP) };
+        assert_eq!(OURS.load(Ordering::SeqCst), 2);
+    }
 }

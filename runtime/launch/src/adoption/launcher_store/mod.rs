@@ -205,7 +205,10 @@ pub enum StoreError {
     #[error("{0}")]
     Unready(String),
     /// The system refuses.
-    #[error("cannot speak to the launcher by descriptor {0} (PMI_FD): {1}")]
+    #[error(
+        "cannot speak to the launcher by descriptor {0} (PMI_FD): {1}; if PMI_FD is a leftover of another program, remove it from the \
+         environment, or set PELAGO_SINGLE=1"
+    )]
     System(i32, Errno),
 }
 
