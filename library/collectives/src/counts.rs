@@ -68,7 +68,7 @@ impl<'w> Collectives<'w> {
         self.start(own, all, Nothing, |messages| messages.allgather(me, way, counts))
     }
 
-    /// Copies the block of each member to the one at `root`; elsewhere `counts` and `all` are empty.
+    /// Copies the block of each member to the one at `root`. Elsewhere `all` is empty, and `counts` is empty or that of the root.
     ///
     /// # Errors
     /// As [`alltoallv`](Self::alltoallv).
@@ -83,13 +83,14 @@ impl<'w> Collectives<'w> {
     /// # Errors
     /// As [`gatherv`](Self::gatherv); too many operations are in flight.
     pub fn start_gatherv<T: Pod>(&self, root: u32, own: Vec<T>, counts: &[usize]) -> Result<Started<'_, 'w, T>> {
-        let (all, count) = (counts.iter().sum(), own.len());
+        let all = if self.position() == root { counts.iter().sum() } else { 0 };
+        let count = own.len();
         self.check_root(root, counts, count, all)?;
         let me = self.position();
         self.start(own, all, Nothing, |messages| messages.gather(me, root, count, counts))
     }
 
-    /// Copies to each member its block of the member at `root`; elsewhere `all` and `counts` are empty.
+    /// Copies to each member its block of the member at `root`. Elsewhere `all` is empty, and `counts` is empty or that of the root.
     ///
     /// # Errors
     /// As [`alltoallv`](Self::alltoallv).
@@ -249,7 +250,10 @@ impl<'w> Collectives<'w> {
         if self.position() == root {
             return self.check_own(counts, own, all);
         }
-        Error::check_number("the number of counts of a member that is not the root", counts.len(), 0)?;
+        if !counts.is_empty() {
+            Error::check_number("the number of counts", counts.len(), self.team().size() as usize)?;
+            Error::check_number(OWN, own, counts[self.position() as usize])?;
+        }
         Error::check_number("the number of all values of a member that is not the root", all, 0)
     }
 }

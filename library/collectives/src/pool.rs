@@ -39,6 +39,17 @@ impl Pool {
         Some(region)
     }
 
+    /// Words of the longest free region.
+    pub(crate) fn longest_free(&self) -> usize {
+        let mut start = 0;
+        let mut longest = 0;
+        for region in &self.taken {
+            longest = longest.max(region.start - start);
+            start = region.start + region.words;
+        }
+        longest.max(self.words - start)
+    }
+
     /// Frees a region.
     pub(crate) fn give(&mut self, region: Region) {
         self.taken.retain(|taken| taken.start != region.start);
@@ -55,7 +66,9 @@ mod tests {
         let [one, two, three] = [1, 20, 8].map(|words| pool.take(words).unwrap());
         assert_eq!([one.start, two.start, three.start], [0, 8, 32]);
         assert_eq!(pool.take(65), None);
+        assert_eq!(pool.longest_free(), 60);
         pool.give(two);
+        assert_eq!(pool.longest_free(), 60);
         assert_eq!(pool.take(32).unwrap().start, 40, "it does not fit between");
         assert_eq!(pool.take(24).unwrap().start, 8);
         assert_eq!(pool.take(32), None);

@@ -12,7 +12,8 @@ const CALLS_BEFORE_TRIAL: u64 = 16;
 /// Memory for operations, and parameters of the machine.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Bytes of each member for all plans and prepared operations together. Pages are taken when they are first used.
+    /// Bytes of each member for all plans, prepared operations and [split](crate::Collectives::split) teams together. Pages are taken when they are first
+    /// used.
     pub memory_bytes: usize,
     /// Maximum bytes of each member for one plan: longer blocks are split into pieces.
     pub plan_bytes: usize,

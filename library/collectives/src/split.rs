@@ -18,14 +18,30 @@ impl<'w> Collectives<'w> {
     /// Makes the team of the members of this one that pass the same colour, in the order of their keys; members with equal keys are in the order of
     /// their positions. Collective over this team, not over the job; `None` for a member without a colour. Teams may be split again.
     ///
-    /// The memory of the new team, `settings.memory_bytes` and some more, is part of this team's. It is reused when all members have dropped their
-    /// teams of this split and split again. The new team may outlive this one.
+    /// The memory of the new team, `settings.memory_bytes` and some more, is part of this team's. If the settings request more than this team has
+    /// altogether, as equal settings of both teams do, the new team gets a quarter of the longest unused part. The memory is reused when all members
+    /// have dropped their teams of this split and split again. The new team may outlive this one.
     ///
     /// Cost: an `allgather` of 16 bytes, two or three reductions, and the measurements of [`new`](Self::new) unless `settings.model` is
     /// given.
     ///
     /// # Errors
     /// 64 splits of this team are in use; this team has no memory left (both on all members); the job is at fault.
+    ///
+    /// ```
+    /// # use pelago_rma::{Result, World};
+    /// # use pelago_collectives::{Collectives, Settings, Sum};
+    /// # fn example(world: &World) -> Result<()> {
+    /// let all = Collectives::new(world, &Settings::default())?;
+    /// let columns = 4; // ranks in rows of four
+    /// let rank = world.rank().number();
+    /// let row = all.split(Some(rank / columns), 0, &Settings::default())?.expect("every rank has a colour");
+    /// let mut sum = [1_u64];
+    /// row.allreduce(&mut sum, Sum)?;
+    /// assert_eq!(sum[0], u64::from(row.team().size()));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// Source: `MPI_Comm_split` of MPI.
     pub fn split(&self, colour: Option<u32>, key: i32, settings: &Settings) -> Result<Option<Self>> {
@@ -40,7 +56,10 @@ impl<'w> Collectives<'w> {
         }
         // The same size for each colour, for as many members as the team has: so the memory of all members has the same layout.
         let scratch = Group::scratch_words(size);
-        let words = settings.memory_bytes / 8;
+        let words = match settings.memory_bytes / 8 {
+            fits if scratch + fits <= self.member.words.length() => fits,
+            _ => (self.pool.borrow().longest_free() / 4).saturating_sub(scratch),
+        };
         let region = loop {
             match self.take(scratch + words) {
                 Err(Error::NoMemory { .. }) if self.forget()? => {}

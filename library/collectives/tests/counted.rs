@@ -300,6 +300,27 @@ fn counts_that_differ_are_an_error_and_no_corruption() {
     }
 }
 
+/// Members that know all counts may pass them although only the root needs them.
+#[test]
+fn every_member_may_pass_the_counts_of_the_root() {
+    run(Platform::Mapped, 3, |world| {
+        let all = Collectives::new(world, &little()).unwrap();
+        let (me, counts, values) = (all.position(), [2, 0, 1], [5_u64, 6, 7]);
+        let mine = [&values[..2], &[], &values[2..]][me as usize];
+        let at_root = |length| vec![0; if me == 1 { length } else { 0 }];
+        let mut gathered = at_root(3);
+        all.gatherv(1, mine, &counts, &mut gathered).unwrap();
+        let started = all.start_gatherv(1, mine.to_vec(), &counts).unwrap().wait().unwrap();
+        assert_eq!(started, gathered);
+        assert!(me != 1 || gathered == values);
+        let mut own = vec![0; mine.len()];
+        all.scatterv(1, &gathered, &counts, &mut own).unwrap();
+        assert_eq!(own, mine);
+        let wrong = all.gatherv((me + 1) % 3, mine, &[3, 3, 3], &mut []);
+        assert!(matches!(wrong, Err(Error::WrongNumber { needed: 3, .. })), "{wrong:?}");
+    });
+}
+
 #[test]
 fn wrong_lengths_are_refused_before_anything_is_sent() {
     run(Platform::Mapped, 2, |world| {
@@ -358,6 +379,21 @@ fn teams_split_among_their_members_alone() {
     for platform in PLATFORMS {
         run(platform, 7, split_and_use);
     }
+}
+
+/// A program that gives the same settings to all of its teams can split several times: a team cannot have all memory of another.
+#[test]
+fn a_split_with_the_settings_of_its_team_gets_a_part_of_the_memory() {
+    run(Platform::Mapped, 4, |world| {
+        let settings = Settings { memory_bytes: 3 << 20, ..little() };
+        let all = Collectives::new(world, &settings).unwrap();
+        all_operations::<u64>(&all, 1);
+        let teams: Vec<_> =
+            (1..=4).map(|parts| all.split(Some(all.position() % parts), 0, &settings).unwrap().unwrap()).collect();
+        for team in &teams {
+            all_operations::<u64>(team, 2);
+        }
+    });
 }
 
 #[test]

@@ -194,7 +194,7 @@ impl<'w> ActiveMessages<'w> {
     /// Cost: as [`send`](Self::send), and one put of the target.
     ///
     /// # Errors
-    /// `TooMany`: the maximum number of calls have replies that were not taken; as [`send`](Self::send).
+    /// `TooMany`: as many calls as [`QueueSettings::calls`] permits have replies that were not taken; as [`send`](Self::send).
     pub fn call<A: Pod, R: Pod>(&self, to: Rank, function: Function<A, R>, argument: A) -> Result<Reply<'_, 'w, R>> {
         let place = self.replies.borrow_mut().take(|place| self.arrived(place))?;
         match self.push(to, function.number, Some(place.word()), &argument) {

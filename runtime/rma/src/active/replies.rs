@@ -65,7 +65,12 @@ impl Replies {
                 self.sequences.push(0);
                 self.sequences.len() as u32 - 1
             }
-            None => return Err(Error::TooMany { what: "calls whose replies were not taken", limit: self.limit as usize }),
+            None => {
+                return Err(Error::TooMany {
+                    what: "calls whose replies were not taken (QueueSettings::calls)",
+                    limit: self.limit as usize,
+                });
+            }
         };
         let sequence = &mut self.sequences[index as usize];
         // Never 0, the flag of an unused slot.

@@ -157,6 +157,25 @@ impl World {
     ///
     /// # Errors
     /// This rank is not a member; the words are not in the heap, or not aligned to a cache line.
+    ///
+    /// ```
+    /// # use pelago_base::{Rank, Team};
+    /// # use pelago_rma::{Group, Result, World};
+    /// # fn example(world: &World) -> Result<()> {
+    /// world.on_peer_lost(|_rank| {});
+    /// // Before any failure: memory that is sufficient for every team, at the same offset on each rank.
+    /// let memory = world.alloc::<u64>(Group::scratch_words(world.size()))?;
+    /// let offset = world.reach().addresses().offset(memory.at(world.rank(), 0).address());
+    /// // After a failure that all remaining ranks have noticed:
+    /// let lost = world.lost();
+    /// let rest: Vec<Rank> = world.ranks().filter(|rank| !lost.contains(rank)).collect();
+    /// let group = world.group_within(&Team::of(&rest)?, offset)?;
+    /// let mut count = [1_u64];
+    /// group.allreduce(&mut count, |one, other| one + other)?;
+    /// assert_eq!(count[0], rest.len() as u64);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn group_within(&self, team: &Team, offset: u64) -> Result<Group<'_>> {
         let addresses = self.context.reach.addresses();
         let bytes = scratch_bytes(team.size());

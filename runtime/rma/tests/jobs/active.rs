@@ -80,7 +80,7 @@ fn a_call_brings_a_reply_and_places_for_replies_are_bounded() {
                 |number| world.wait_for("a place", None, || Ok(messages.call(right, multiply, [number, 7]).ok())).unwrap();
             let calls: Vec<_> = (0..SHORT.calls).map(patient).collect();
             let Err(error) = messages.call(right, multiply, [0, 0]) else { panic!("no place is left on {platform:?}") };
-            assert_eq!(error, Error::TooMany { what: "calls whose replies were not taken", limit: 4 });
+            assert_eq!(error, Error::TooMany { what: "calls whose replies were not taken (QueueSettings::calls)", limit: 4 });
             for (number, call) in (0..).zip(calls) {
                 if round % 2 == 0 {
                     assert_eq!(call.wait().unwrap(), [number * 7, u64::from(right), me], "on {platform:?}");
