@@ -25,24 +25,29 @@ impl<'w> Collectives<'w> {
     /// given.
     ///
     /// # Errors
-    /// 64 splits of this team are in use; this team has no memory left (both on all members); the job is at fault.
+    /// 64 splits of this team are in use; this team has no memory left; members pass different sizes of memory (all on all members); the job is at
+    /// fault.
     ///
     /// Source: `MPI_Comm_split` of MPI.
     pub fn split(&self, colour: Option<u32>, key: i32, settings: &Settings) -> Result<Option<Self>> {
         self.free_children()?;
         let size = self.team().size();
+        let words = settings.memory_bytes / 8;
         // Offset, so that signed keys compare as unsigned numbers.
-        let own = [colour.map_or(NONE, u64::from), (i64::from(key) - i64::from(i32::MIN)) as u64];
-        let mut all = vec![[0_u64; 2]; size as usize];
+        let own = [colour.map_or(NONE, u64::from), (i64::from(key) - i64::from(i32::MIN)) as u64, words as u64];
+        let mut all = vec![[0_u64; 3]; size as usize];
         self.allgather(&[own], &mut all)?;
+        // Before any member takes memory, or forgets a prepared operation for it.
+        if all.iter().any(|other| other[2] != own[2]) {
+            return Err(Error::Disagreement("the memory of the teams of a split"));
+        }
         if self.origin.children.borrow().len() >= SPLIT_TEAMS_MAX {
             return Err(Error::TooMany { what: "splits of a team in use", limit: SPLIT_TEAMS_MAX });
         }
         // The same size for each colour, for as many members as the team has: so the memory of all members has the same layout.
         let scratch = Group::scratch_words(size);
-        let words = settings.memory_bytes / 8;
         let region = loop {
-            match self.take(scratch + words) {
+            match self.take(scratch.saturating_add(words)) {
                 Err(Error::NoMemory { .. }) if self.forget()? => {}
                 other => break other?,
             }
