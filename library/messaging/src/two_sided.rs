@@ -197,8 +197,8 @@ impl<'m, 'w> Party<'m, 'w> {
 
     /// Bounds the time that a rendezvous waits for the receiver. Without a bound, a lost announcement blocks the sender for ever.
     ///
-    /// The receiver may still fetch a message that was not fetched in time: its copy takes memory of this rank until then, or, after the drop of this end,
-    /// until the end of the job.
+    /// The receiver may still fetch a message that was not fetched in time: its copy takes memory of this rank until then, or, after the drop of this
+    /// end, until the end of the job.
     pub fn bound_rendezvous(&mut self, limit: Duration) {
         self.fetched_within = Some(limit);
     }
@@ -475,7 +475,8 @@ impl Arrived {
     }
 }
 
-/// Copies of messages whose announcements were sent and that were not fetched in time: the receiver may still fetch them and write to their first words.
+/// Copies of messages whose announcements were sent and that were not fetched in time: the receiver may still fetch them and write to their first
+/// words.
 #[derive(Default)]
 struct Unfetched<'w>(Vec<Individual<'w, u64>>);
 

@@ -101,8 +101,8 @@ pub struct RegionSettings {
 /// Cost: proportional to the written elements and to the changes of other ranks, not to the cached part of the region.
 ///
 /// # Loss of ranks
-/// The released elements of a page are lost with its home: a rank that needs them gets `PeerLost`, as does one that releases elements of that page, once;
-/// those of other pages are then released. Rank 0 holds the notes of changes: if it is lost,
+/// The released elements of a page are lost with its home: a rank that needs them gets `PeerLost`, as does one that releases elements of that page,
+/// once; those of other pages are then released. Rank 0 holds the notes of changes: if it is lost,
 /// all ranks get `PeerLost`.
 pub struct Region<'w, T: Pod> {
     lock: Shared<'w, u64>,
