@@ -153,15 +153,14 @@ pub(crate) struct Script {
     pub(crate) inbox: Option<VecDeque<(Rank, Box<[u8]>)>>,
     /// The sent messages, with their endpoints.
     pub(crate) sent: Vec<(Endpoint, Vec<u8>)>,
-    /// Whether the network combines contributions of all ranks; the result of each is the contribution of this rank.
-    combines: bool,
-    contributed: VecDeque<Vec<u64>>,
+    /// Contributions in flight, if the network combines those of all ranks; the result of each is the contribution of this rank.
+    contributed: Option<VecDeque<Vec<u64>>>,
 }
 
 impl Script {
     /// Returns a script whose network combines contributions.
     pub(crate) fn of_combining() -> Self {
-        Self { combines: true, ..Self::default() }
+        Self { contributed: Some(VecDeque::new()), ..Self::default() }
     }
 
     /// Returns a script whose ranks share cores, or do not.
@@ -398,7 +397,7 @@ impl Extensions for Scripted {
     }
 
     fn reductions(&mut self) -> Option<&mut dyn Reductions> {
-        let combines = self.script().combines;
+        let combines = self.script().contributed.is_some();
         combines.then_some(self)
     }
 }
@@ -422,13 +421,13 @@ impl Reductions for Scripted {
     ) -> Result<(), PostError> {
         let mut script = self.script();
         script.has_room()?;
-        script.contributed.push_back(words.to_vec());
+        script.contributed.get_or_insert_default().push_back(words.to_vec());
         script.accept(Endpoint(0), GlobalAddress::NULL, token);
         Ok(())
     }
 
     fn take(&mut self, _of: ReductionGroup, into: &mut [u64]) -> bool {
-        let words = self.script().contributed.pop_front();
+        let words = self.script().contributed.as_mut().and_then(VecDeque::pop_front);
         words.inspect(|words| into.copy_from_slice(words)).is_some()
     }
 
