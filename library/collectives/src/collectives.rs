@@ -36,6 +36,9 @@ const TRIED_BYTES: usize = 16 * 1024;
 /// Maximum number of entries of the table of choices.
 const TABLE_MAX: usize = 256;
 
+/// Addresses of a process, in bytes: no buffer is longer.
+const ADDRESSES: usize = 1 << 47;
+
 /// Maximum number of steps of a candidate schedule. Longer schedules are not considered.
 const MESSAGES_MAX: u64 = 1 << 16;
 
@@ -206,7 +209,7 @@ impl<'w> Collectives<'w> {
     /// All algorithms that can do an operation on blocks of `count` values, the one that is predicted to be fastest first.
     ///
     /// # Errors
-    /// The root is no member.
+    /// The root is no member; the blocks of a member are longer than 128 TiB.
     pub fn candidates<T: Pod>(&self, operation: Collective, count: usize, commutes: bool) -> Result<Vec<Candidate>> {
         Ok(self.candidates_of(self.key::<T>(operation, count, commutes)?))
     }
@@ -217,7 +220,7 @@ impl<'w> Collectives<'w> {
     /// As [`plan`](Self::plan).
     pub fn tune<T: Pod>(&self, operation: Collective, count: usize, operator: impl Operator<T>) -> Result<Explanation> {
         let key = self.key::<T>(operation, count, operator.commutes())?;
-        let (state, explanation) = self.prepare::<T>(key, &operator, Choice::Trial)?;
+        let (state, explanation) = self.prepare::<T>(key, &operator, Choice::Trial, &Ok(()))?;
         self.give_back(state.layout.region);
         self.set(operation, explanation.bytes, explanation.chosen)?;
         Ok(explanation)
@@ -434,7 +437,11 @@ impl<'w> Collectives<'w> {
     /// Tries the algorithms of the most recently used operation, and prepares it again if another one is faster. Collective.
     fn try_prepared<T: Pod>(&self, key: Key) -> Result<()> {
         let mut candidates = self.candidates_of(key);
-        let (algorithm, rails) = self.try_out::<T>(key, &Bits, &mut candidates)?;
+        let (algorithm, rails) = match self.try_out::<T>(key, &Bits, &mut candidates, &Ok(())) {
+            // The operation needs no such buffers, and keeps its algorithm.
+            Err(Error::OutOfMemory { .. }) => return Ok(()),
+            tried => tried?,
+        };
         let (number, calls, before) = {
             let prepared = self.prepared.borrow();
             let last = prepared.last().expect("it was pushed");
@@ -446,7 +453,7 @@ impl<'w> Collectives<'w> {
             return Ok(());
         }
         self.wait_until_free(Uses::Plan(number))?;
-        let state = self.make(key, algorithm, rails)?;
+        let state = self.make(key, algorithm, rails, &Ok(()))?;
         let new = self.numbered(key, calls, state);
         let old = self.prepared.borrow_mut().pop().expect("it was pushed");
         self.give_back(old.state.borrow().layout.region);
@@ -485,7 +492,7 @@ impl<'w> Collectives<'w> {
             self.forget()?;
         }
         loop {
-            match self.make(key, chosen, self.rails.unwrap_or_default()) {
+            match self.make(key, chosen, self.rails.unwrap_or_default(), &Ok(())) {
                 Err(Error::NoMemory { .. }) if self.forget()? => {}
                 other => return other,
             }
@@ -523,6 +530,13 @@ impl<'w> Collectives<'w> {
                 "an element of a collective operation has at least one byte, at most 1/64 of the memory of a plan, and an alignment of at \
                  most 32 bytes",
             ));
+        }
+        // The blocks of the member that has most.
+        let (root, size) = (operation.root().unwrap_or(0), self.team().size());
+        let blocks = operation.blocks_in(root, size).max(operation.blocks_out(root, size));
+        let bytes = (blocks as usize).saturating_mul(count).saturating_mul(size_of::<T>());
+        if bytes > ADDRESSES {
+            return Err(Error::TooLong { what: "collective operation", bytes, limit: ADDRESSES });
         }
         Ok(Key { operation, count, value_bytes: size_of::<T>(), commutes })
     }
@@ -571,7 +585,14 @@ impl<'w> Collectives<'w> {
         possible.min_by_key(distance).map(|entry| entry.algorithm)
     }
 
-    pub(crate) fn prepare<T: Pod>(&self, key: Key, fold: &dyn Fold<T>, choice: Choice) -> Result<(PlanState, Explanation)> {
+    /// Prepares an operation. `own`: whether this member has its memory for it. Collective.
+    pub(crate) fn prepare<T: Pod>(
+        &self,
+        key: Key,
+        fold: &dyn Fold<T>,
+        choice: Choice,
+        own: &Result<()>,
+    ) -> Result<(PlanState, Explanation)> {
         let mut candidates = self.candidates_of(key);
         let asked = self.rails.unwrap_or_default();
         let (chosen, rails) = match choice {
@@ -585,9 +606,9 @@ impl<'w> Collectives<'w> {
                 )
             }
             Choice::Table => (self.choose(key), asked),
-            Choice::Trial => self.try_out::<T>(key, fold, &mut candidates)?,
+            Choice::Trial => self.try_out::<T>(key, fold, &mut candidates, own)?,
         };
-        let state = self.make(key, chosen, rails)?;
+        let state = self.make(key, chosen, rails, own)?;
         let (operation, size, bytes) = (key.operation, self.team().size(), key.count * key.value_bytes);
         let names = self.world.rails().iter().map(|rail| rail.name).collect();
         Ok((state, Explanation { operation, size, bytes, candidates, chosen, rails, names, by: choice }))

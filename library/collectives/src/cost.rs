@@ -59,49 +59,50 @@ impl Shape {
         // If members that hand their values over outnumber half of their partners, a chain of messages leads from one of them to another: one more
         // step.
         let folding = folded + u64::from(2 * (p - (1 << down)) > 1 << down);
+        let times = |factor: u64| factor.saturating_mul(n);
         let (steps, messages, values) = match (self.operation, self.algorithm) {
             (_, By::Hierarchical) => return self.promise_of_hosts(),
             (Do::Barrier, By::Flat) => (2, p - 1, 0),
             (Do::Barrier, By::Direct) => (1, p - 1, 0),
             (Do::Barrier, _) => (up, up, 0),
             (Do::Broadcast { .. }, By::Chain) => (p - 1, 1, n),
-            (Do::Broadcast { .. }, By::Binomial) => (down, up, up * n),
+            (Do::Broadcast { .. }, By::Binomial) => (down, up, times(up)),
             (Do::Broadcast { .. }, By::Shared) => (1, p - 1, n),
-            (Do::Broadcast { .. }, _) => (1, p - 1, (p - 1) * n),
+            (Do::Broadcast { .. }, _) => (1, p - 1, times(p - 1)),
             (Do::Reduce { .. }, By::Flat) => (1, 1, n),
             (Do::Reduce { .. }, By::Shared) => (2, p, p * part + n),
             (Do::Reduce { root }, _) => (down + u64::from(root != 0 && !self.commutes), 1, n),
-            (Do::Allreduce, By::Flat) => (2, p - 1, (p - 1) * n),
-            (Do::Allreduce, By::Direct) => (1, p - 1, (p - 1) * n),
-            (Do::Allreduce, By::Binomial) => (2 * down, up, up * n),
+            (Do::Allreduce, By::Flat) => (2, p - 1, times(p - 1)),
+            (Do::Allreduce, By::Direct) => (1, p - 1, times(p - 1)),
+            (Do::Allreduce, By::Binomial) => (2 * down, up, times(up)),
             (Do::Allreduce, By::Halving) => {
                 (2 * down + 2 * folded, 2 * down + folded, 2 * (n.div_ceil(1 << down) << down) + folded * n)
             }
             (Do::Allreduce, By::Ring) => (2 * (p - 1), 2 * (p - 1), 2 * (p - 1) * part),
             (Do::Allreduce, By::Shared) => (2, 2 * (p - 1), p * part + n),
-            (Do::Allreduce, _) => (down + folding, down + folded, (down + folded) * n),
-            (Do::Allgather, By::Flat) => (2, p - 1, (p - 1) * p * n),
+            (Do::Allreduce, _) => (down + folding, down + folded, times(down + folded)),
+            (Do::Allgather, By::Flat) => (2, p - 1, times((p - 1) * p)),
             (Do::Allgather, By::RecursiveDoubling | By::RecursiveDoublingFar) => {
                 let blocks: u64 = (0..down).map(|round| if folded > 0 { (2 << round).min(p) } else { 1 << round }).sum();
-                (down + folding, down + folded, (blocks + folded * p) * n)
+                (down + folding, down + folded, times(blocks + folded * p))
             }
-            (Do::Allgather, By::Ring) => (p - 1, p - 1, (p - 1) * n),
-            (Do::Allgather, By::Bruck) => (up, up, (p - 1) * n),
-            (Do::ReduceScatter, By::Flat) => (2, p - 1, p * n),
-            (Do::ReduceScatter, By::Ring) => (p - 1, p - 1, (p - 1) * n),
-            (Do::ReduceScatter, By::Halving) => (down, down, (p - 1) * n),
+            (Do::Allgather, By::Ring) => (p - 1, p - 1, times(p - 1)),
+            (Do::Allgather, By::Bruck) => (up, up, times(p - 1)),
+            (Do::ReduceScatter, By::Flat) => (2, p - 1, times(p)),
+            (Do::ReduceScatter, By::Ring) => (p - 1, p - 1, times(p - 1)),
+            (Do::ReduceScatter, By::Halving) => (down, down, times(p - 1)),
             (Do::Gather { .. }, By::Flat) => (1, 1, n),
-            (Do::Gather { .. }, By::Binomial) => (down, 1, (1 << up >> 1) * n),
-            (Do::Gather { .. }, _) => (1, 1, (p - 1) * n),
-            (Do::Scatter { .. }, By::Flat) => (1, p - 1, (p - 1) * n),
-            (Do::Scatter { .. }, By::Binomial) => (down, up, (p - 1) * n),
+            (Do::Gather { .. }, By::Binomial) => (down, 1, times(1 << up >> 1)),
+            (Do::Gather { .. }, _) => (1, 1, times(p - 1)),
+            (Do::Scatter { .. }, By::Flat) => (1, p - 1, times(p - 1)),
+            (Do::Scatter { .. }, By::Binomial) => (down, up, times(p - 1)),
             (Do::Scatter { .. }, _) => (1, p - 1, n),
-            (Do::Alltoall, By::Pairwise) => (p - 1, p - 1, (p - 1) * n),
-            (Do::Alltoall, By::Bruck) => (up, up, up * (1 << up >> 1) * n),
+            (Do::Alltoall, By::Pairwise) => (p - 1, p - 1, times(p - 1)),
+            (Do::Alltoall, By::Bruck) => (up, up, times(up * (1 << up >> 1))),
             (Do::Scan | Do::ExclusiveScan, By::Chain) => (p - 1, 1, n),
-            (Do::Scan | Do::ExclusiveScan, By::RecursiveDoubling) => (down, up, up * n),
+            (Do::Scan | Do::ExclusiveScan, By::RecursiveDoubling) => (down, up, times(up)),
             // Every member sends to, or reads from, every other.
-            _ => (1, p - 1, (p - 1) * n),
+            _ => (1, p - 1, times(p - 1)),
         };
         let messages_of_all = match (self.operation, self.algorithm) {
             (_, By::Shared) => p * messages,
@@ -131,17 +132,18 @@ impl Shape {
         let (up, down) = (u64::from(rounds(hosts)), u64::from(hosts.ilog2()));
         let (up_inside, down_inside) = (u64::from(rounds(inside)), u64::from(inside.ilog2()));
         let folded = u64::from(!hosts.is_power_of_two());
+        let times = |factor: u64| factor.saturating_mul(n);
         let (steps, messages, values) = match self.operation {
             Do::Barrier => (2 * down_inside + up, up + up_inside, 0),
-            Do::Broadcast { .. } => (down + down_inside, up + up_inside, (up + up_inside) * n),
+            Do::Broadcast { .. } => (down + down_inside, up + up_inside, times(up + up_inside)),
             Do::Reduce { .. } => (down + down_inside, 1, n),
             Do::Allgather => {
                 let others = u64::from(hosts) - 1;
-                (2 + down_inside, others + up_inside, others * u64::from(inside) * n + up_inside * p * n)
+                (2 + down_inside, others + up_inside, times(others * u64::from(inside) + up_inside * p))
             }
             _ => {
                 let messages = down + folded + up_inside;
-                (2 * down_inside + down + 2 * folded, messages, messages * n)
+                (2 * down_inside + down + 2 * folded, messages, times(messages))
             }
         };
         Promise { steps, messages, messages_of_all: p * messages, values }

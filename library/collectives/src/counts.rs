@@ -11,10 +11,14 @@ use crate::counted::schedule::{Messages, Way, allgather_promise};
 use crate::counted::streams::{Streams, layout};
 use crate::member::Uses;
 use crate::operator::{Fold, Nothing};
+use crate::scratch::zeroed;
 use crate::started::Started;
 
 /// Members of a team from which on an exchange addresses one partner at a time: so many messages at once overflow the buffers of a network.
 const PAIRWISE_MEMBERS: u32 = 64;
+
+/// What takes the memory of a started operation, in error messages.
+pub(crate) const OUTPUT_VALUES: &str = "the output of a started collective operation";
 
 /// What differs from the count of a member.
 const OWN: &str = "the number of values of this member (its count)";
@@ -39,12 +43,13 @@ impl<'w> Collectives<'w> {
     /// Starts an [`alltoallv`](Self::alltoallv); its wait returns the blocks of all members.
     ///
     /// # Errors
-    /// As [`alltoallv`](Self::alltoallv); too many operations are in flight.
+    /// As [`alltoallv`](Self::alltoallv); too many operations are in flight; this member has no memory for the output (`OutOfMemory`).
     pub fn start_alltoallv<T: Pod>(&self, from: Vec<T>, send: &[usize], receive: &[usize]) -> Result<Started<'_, 'w, T>> {
         self.check_counts(send, from.len())?;
-        self.check_counts(receive, receive.iter().sum())?;
+        let into = sum_of(receive);
+        self.check_counts(receive, into)?;
         let (me, way) = (self.position(), self.way_of_exchange());
-        self.start(from, receive.iter().sum(), Nothing, |messages| messages.alltoall(me, way, send, receive))
+        self.start(from, into, Nothing, |messages| messages.alltoall(me, way, send, receive))
     }
 
     /// Copies the block of each member to all; `counts` has the number of values of each, the same on every member.
@@ -62,7 +67,7 @@ impl<'w> Collectives<'w> {
     /// # Errors
     /// As [`allgatherv`](Self::allgatherv); too many operations are in flight.
     pub fn start_allgatherv<T: Pod>(&self, own: Vec<T>, counts: &[usize]) -> Result<Started<'_, 'w, T>> {
-        let all = counts.iter().sum();
+        let all = sum_of(counts);
         self.check_own(counts, own.len(), all)?;
         let (me, way) = (self.position(), self.way_of_allgather::<T>(counts));
         self.start(own, all, Nothing, |messages| messages.allgather(me, way, counts))
@@ -83,7 +88,7 @@ impl<'w> Collectives<'w> {
     /// # Errors
     /// As [`gatherv`](Self::gatherv); too many operations are in flight.
     pub fn start_gatherv<T: Pod>(&self, root: u32, own: Vec<T>, counts: &[usize]) -> Result<Started<'_, 'w, T>> {
-        let all = if self.position() == root { counts.iter().sum() } else { 0 };
+        let all = if self.position() == root { sum_of(counts) } else { 0 };
         let count = own.len();
         self.check_root(root, counts, count, all)?;
         let me = self.position();
@@ -175,10 +180,11 @@ impl<'w> Collectives<'w> {
         fill: impl FnOnce(&mut Messages),
     ) -> Result<Started<'_, 'w, T>> {
         self.make_streams::<T>()?;
+        let output = zeroed(OUTPUT_VALUES, output)?;
         let mut exchange = Exchange::default();
         fill(&mut exchange.messages);
         exchange.begin();
-        self.start_exchange(exchange, input, vec![T::new_zeroed(); output], operator)
+        self.start_exchange(exchange, input, output, operator)
     }
 
     /// Number of values that are combined at a time.
@@ -261,6 +267,10 @@ impl<'w> Collectives<'w> {
 /// Checks that there is a count for each of `members`, and that the counts add up to the number of values.
 pub(crate) fn check_counts(counts: &[usize], members: usize, values: usize) -> Result<()> {
     Error::check_number("the number of counts", counts.len(), members)?;
-    let sum = counts.iter().fold(0, |sum: usize, &count| sum.saturating_add(count));
-    Error::check_number("the number of values of a buffer (the sum of its counts)", values, sum)
+    Error::check_number("the number of values of a buffer (the sum of its counts)", values, sum_of(counts))
+}
+
+/// The sum of counts, or the greatest number if it is greater.
+pub(crate) fn sum_of(counts: &[usize]) -> usize {
+    counts.iter().fold(0, |sum: usize, &count| sum.saturating_add(count))
 }

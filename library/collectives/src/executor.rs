@@ -203,7 +203,7 @@ pub(crate) fn kept(
         }
         _ => 0,
     });
-    sent.sum()
+    sent.fold(0, usize::saturating_add)
 }
 
 /// Returns the rail for messages between two members if one is named and reaches the peer. `None` also if the named rail is mapped memory.

@@ -3,7 +3,7 @@
 use pelago_rma::{Error, Pod, Result};
 
 use crate::collectives::Collectives;
-use crate::counts::check_counts;
+use crate::counts::{check_counts, sum_of};
 use crate::operator::Nothing;
 use crate::started::Started;
 
@@ -88,7 +88,7 @@ impl<'c, 'w> Neighbours<'c, 'w> {
     /// As [`exchange`](Self::exchange); too many operations are in flight.
     pub fn start_exchange<T: Pod>(&self, from: Vec<T>, send: &[usize], receive: &[usize]) -> Result<Started<'c, 'w, T>> {
         let Self { collectives, targets, sources } = self;
-        let all = receive.iter().sum();
+        let all = sum_of(receive);
         self.check(from.len(), send, all, receive)?;
         let me = collectives.position();
         collectives.start(from, all, Nothing, |messages| messages.neighbours(me, [targets, sources], [send, receive]))

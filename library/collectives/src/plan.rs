@@ -6,6 +6,7 @@ use crate::collectives::{Collectives, IN_PLACE, INPUT, OUTPUT};
 use crate::executor::Ends;
 use crate::operator::{Fold, Nothing};
 use crate::plan_state::{PlanState, shifts};
+use crate::scratch::room_for;
 use crate::{Algorithm, Choice, Collective, Explanation, Operator};
 
 /// A collective operation that is prepared once and run often; made by [`Collectives::plan`] and [`Collectives::plan_of`].
@@ -19,8 +20,8 @@ pub struct Plan<'c, 'w, T: Pod> {
     fold: Box<dyn Fold<T> + 'c>,
     temporary: Vec<T>,
     chunk: Vec<T>,
-    /// A copy of the input of an operation in place, if the algorithm needs one.
-    input_copy: Vec<T>,
+    /// Room for a copy of the input of an operation in place, if it needs one.
+    input_copy: Option<Vec<T>>,
     explanation: Explanation,
 }
 
@@ -30,7 +31,9 @@ impl<'w> Collectives<'w> {
     /// Cost: a reduction over the team, and the trial, if there is one.
     ///
     /// # Errors
-    /// The operation combines values; the algorithm does not support it; no memory is left; members disagree; the job is at fault.
+    /// The operation combines values; the algorithm does not support it; no memory is left, or a member has none for the buffers of a trial or for
+    /// the copy of an `alltoall` in place (`OutOfMemory`, with the number of bytes); the blocks of a member are longer than 128 TiB (`TooLong`);
+    /// members disagree; the job is at fault.
     pub fn plan<T: Pod>(&self, operation: Collective, count: usize, choice: Choice) -> Result<Plan<'_, 'w, T>> {
         if operation.combines() {
             return Err(Error::Invalid("the operation combines values: plan it with an operator"));
@@ -50,10 +53,16 @@ impl<'w> Collectives<'w> {
         choice: Choice,
     ) -> Result<Plan<'c, 'w, T>> {
         let key = self.key::<T>(operation, count, operator.commutes())?;
-        let (state, explanation) = self.prepare::<T>(key, &operator, choice)?;
-        Ok(Plan::new(self, operation, state, Box::new(operator), explanation))
+        let copies = operation == Collective::Alltoall;
+        let input_copy = copies.then(|| room_for(INPUT_COPY, self.team().size() as usize * count)).transpose();
+        let own = input_copy.as_ref().map(drop).map_err(Clone::clone);
+        let (state, explanation) = self.prepare::<T>(key, &operator, choice, &own)?;
+        Ok(Plan::new(self, operation, state, Box::new(operator), input_copy?, explanation))
     }
 }
+
+/// What takes the memory of a plan, in error messages.
+const INPUT_COPY: &str = "the copy of the input of an alltoall in place";
 
 /// The program's buffers in a run.
 enum Buffers<'r, T> {
@@ -67,12 +76,11 @@ impl<'c, 'w, T: Pod> Plan<'c, 'w, T> {
         operation: Collective,
         state: PlanState,
         fold: Box<dyn Fold<T> + 'c>,
+        input_copy: Option<Vec<T>>,
         explanation: Explanation,
     ) -> Self {
         let of = |length: usize| vec![T::new_zeroed(); length];
         let (temporary, chunk) = (of(state.layout.temporary()), of(state.layout.chunk()));
-        let kept = operation == Collective::Alltoall;
-        let input_copy = if kept { of(collectives.team().size() as usize * state.layout.count) } else { Vec::new() };
         Self { collectives, state, operation, fold, temporary, chunk, input_copy, explanation }
     }
 
@@ -147,18 +155,18 @@ impl<'c, 'w, T: Pod> Plan<'c, 'w, T> {
             Buffers::InPlace(values) => Error::check_number(IN_PLACE, values.len(), blocks_in.max(blocks_out))?,
         }
         self.state.begin()?;
-        let (input, output, shifts) = match buffers {
-            Buffers::Separate(input, output) => (Some(input), output, (0, 0)),
-            Buffers::InPlace(values) if blocks_in == 0 => (Some(&[][..]), values, (0, 0)),
-            Buffers::InPlace(values) if blocks_out == 0 => (Some(&*values), &mut [][..], (0, 0)),
-            Buffers::InPlace(values) if !self.input_copy.is_empty() => {
-                self.input_copy.copy_from_slice(values);
-                (None, values, (0, 0))
+        let Self { collectives, state, operation, fold, temporary, chunk, input_copy, .. } = self;
+        let (input, output, shifts) = match (buffers, input_copy) {
+            (Buffers::Separate(input, output), _) => (Some(input), output, (0, 0)),
+            (Buffers::InPlace(values), _) if blocks_in == 0 => (Some(&[][..]), values, (0, 0)),
+            (Buffers::InPlace(values), _) if blocks_out == 0 => (Some(&*values), &mut [][..], (0, 0)),
+            (Buffers::InPlace(values), Some(copy)) => {
+                copy.clear();
+                copy.extend_from_slice(values);
+                (Some(&**copy), values, (0, 0))
             }
-            Buffers::InPlace(values) => (None, values, shifts(self.operation, position as usize)),
+            (Buffers::InPlace(values), None) => (None, values, shifts(*operation, position as usize)),
         };
-        let Self { collectives, state, fold, temporary, chunk, input_copy, .. } = self;
-        let input = if input.is_none() && !input_copy.is_empty() { Some(&**input_copy) } else { input };
         Ok(Running { collectives, state, fold: &**fold, ends: Ends { input, output, shifts, temporary, chunk }, ended: false })
     }
 }

@@ -83,15 +83,23 @@ fn filling(count: usize, piece: usize, message: usize) -> usize {
     }
 }
 
+/// The bit of the first word of an agreement on an operation that says that a member has no memory for its part.
+const LACKS_MEMORY: u64 = 1 << 63;
+
 impl Collectives<'_> {
-    /// Prepares memory and steps for an operation by an algorithm. Collective.
-    pub(crate) fn make(&self, key: Key, algorithm: Algorithm, rails: Rails) -> Result<PlanState> {
+    /// Prepares memory and steps for an operation by an algorithm. `own`: whether this member has its memory for the operation. Collective.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], on all members: one has no memory for the operation. The team has no memory left; members disagree; the job is at
+    /// fault.
+    pub(crate) fn make(&self, key: Key, algorithm: Algorithm, rails: Rails, own: &Result<()>) -> Result<PlanState> {
         let size = self.team().size();
         let (whole, value_bytes) = (self.shape(key, algorithm), key.value_bytes);
         if size == 1 {
+            own.clone()?;
             return Ok(PlanState::new(self.alone(key, algorithm)));
         }
-        self.meet_for(key, algorithm, rails)?;
+        self.meet_for(key, algorithm, rails, own)?;
         let mut shape = whole;
         let captured = self.captured();
         let bounds = Bounds::new(whole, value_bytes, (self.plan_bytes, self.piece_bytes), self.is_mapped(), captured);
@@ -99,7 +107,8 @@ impl Collectives<'_> {
         let maps = |to| rail(to).is_none() && self.team().rank(to).is_some_and(|rank| self.world.maps(rank));
         let slot = |shape: &Shape| {
             let piece = shape.schedule(self.position());
-            let mut values = [(piece.room + kept(&piece, value_bytes, (captured, whole_blocks(shape, key.count)), maps)) as u64];
+            let kept = kept(&piece, value_bytes, (captured, whole_blocks(shape, key.count)), maps);
+            let mut values = [piece.room.saturating_add(kept) as u64];
             // The kept values depend on the member's neighbours: members may have different numbers of them.
             if !self.is_mapped() || rails != Rails::default() {
                 self.agree(&mut values, u64::max)?;
@@ -107,7 +116,7 @@ impl Collectives<'_> {
             Ok::<_, Error>((piece, values[0] as usize))
         };
         let (mut piece, mut slot_values) = slot(&shape)?;
-        while !bounds.hold(slot_values * value_bytes, shape.count * value_bytes) && shape.count > 1 {
+        while !bounds.hold(slot_values.saturating_mul(value_bytes), shape.count * value_bytes) && shape.count > 1 {
             shape.count = shape.count.div_ceil(2);
             (piece, slot_values) = slot(&shape)?;
         }
@@ -149,11 +158,15 @@ impl Collectives<'_> {
 
     pub(crate) fn take(&self, words: usize) -> Result<Region> {
         let heap_bytes = self.member.words.length() as u64 * 8;
-        self.pool.borrow_mut().take(words).ok_or(Error::NoMemory { bytes: words as u64 * 8, heap_bytes, memory: TEAM_MEMORY })
+        self.pool.borrow_mut().take(words).ok_or(Error::NoMemory {
+            bytes: (words as u64).saturating_mul(8),
+            heap_bytes,
+            memory: TEAM_MEMORY,
+        })
     }
 
     /// Makes sure that all members prepare the same operation. After it, no member uses memory that all have given back.
-    fn meet_for(&self, key: Key, algorithm: Algorithm, rails: Rails) -> Result<()> {
+    fn meet_for(&self, key: Key, algorithm: Algorithm, rails: Rails, own: &Result<()>) -> Result<()> {
         // This member's puts for an earlier plan must have arrived: a member does not wait for the credits that it receives.
         self.world.quiet()?;
         let Key { operation, count, value_bytes, commutes } = key;
@@ -162,7 +175,17 @@ impl Collectives<'_> {
         let number = |rail: Option<Rail>| rail.map_or(0, |rail| rail.number() as u64 + 1);
         let root =
             u64::from(operation.root().unwrap_or_default()) << 16 | number(rails.intra_node) << 8 | number(rails.inter_node);
-        self.agree_on([names, root, count as u64, value_bytes as u64])
+        let lacks = if own.is_err() { LACKS_MEMORY } else { 0 };
+        let mine = [names, root, count as u64, value_bytes as u64];
+        let [mut all, mut none] = self.words_of_all([names | lacks, root, count as u64, value_bytes as u64])?;
+        let some_lack = none[0] & LACKS_MEMORY == 0;
+        (all[0], none[0]) = (all[0] & !LACKS_MEMORY, none[0] | LACKS_MEMORY);
+        check_equal([all, none], mine)?;
+        own.clone()?;
+        if some_lack {
+            return Err(Error::OutOfMemory { what: "a block of another member", bytes: (count * value_bytes) as u64 });
+        }
+        Ok(())
     }
 
     /// Clears the flags of a new plan, and makes sure that all members have the same memory for it.
@@ -174,21 +197,49 @@ impl Collectives<'_> {
     }
 
     pub(crate) fn agree_on(&self, mine: [u64; 4]) -> Result<()> {
-        let mut all = [[0; 4]; 2];
-        all[0] = mine;
-        all[1] = mine.map(|word| !word);
-        self.agree(all.as_flattened_mut(), |one, other| one & other)?;
-        if all == [mine, mine.map(|word| !word)] {
-            Ok(())
-        } else {
-            Err(Error::Disagreement("a plan of a team, or the order of plans"))
-        }
+        check_equal(self.words_of_all(mine)?, mine)
     }
+
+    /// Returns the bits that are set in the words of all members, and those that are set in none.
+    fn words_of_all(&self, mine: [u64; 4]) -> Result<[[u64; 4]; 2]> {
+        let mut met = [mine, mine.map(|word| !word)];
+        self.agree(met.as_flattened_mut(), |one, other| one & other)?;
+        Ok(met)
+    }
+}
+
+/// Makes sure that all members have met with these words.
+fn check_equal(met: [[u64; 4]; 2], mine: [u64; 4]) -> Result<()> {
+    let is_equal = met == [mine, mine.map(|word| !word)];
+    if is_equal { Ok(()) } else { Err(Error::Disagreement("a plan of a team, or the order of plans")) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Settings;
+    use pelago_test_support::threads::{Platform, run};
+
+    /// All members get the error, and the next operation finds them in step.
+    #[test]
+    fn a_member_without_memory_ends_the_preparation_for_all() {
+        run(Platform::Remote, 3, |world| {
+            let all = Collectives::new(world, &Settings { memory_bytes: 1 << 20, ..Settings::default() }).unwrap();
+            let key = all.key::<u64>(Collective::Allreduce, 5, true).unwrap();
+            let make = |own: &Result<()>| all.make(key, Algorithm::Ring, Rails::default(), own).map(drop);
+            for lacking in [&[1][..], &[0, 2], &[0, 1, 2], &[]] {
+                let mine = Error::OutOfMemory { what: "a test", bytes: 77 };
+                let lacks = lacking.contains(&all.position());
+                let made = make(&if lacks { Err(mine.clone()) } else { Ok(()) });
+                match made {
+                    Ok(()) => assert!(lacking.is_empty()),
+                    Err(error) if lacks => assert_eq!(error, mine),
+                    Err(error) => assert_eq!(error, Error::OutOfMemory { what: "a block of another member", bytes: 40 }),
+                }
+            }
+            world.barrier().unwrap();
+        });
+    }
 
     #[test]
     fn pieces_fill_messages() {

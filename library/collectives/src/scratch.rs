@@ -3,10 +3,31 @@
 use std::any::Any;
 use std::cell::RefCell;
 
-use pelago_rma::Pod;
+use pelago_rma::{Error, Pod, Result};
 
 /// Maximum number of cached vectors, each of its own type: more than the number of types that a program reduces.
 const KEPT_MAX: usize = 16;
+
+/// Returns `length` zero values for `what`.
+///
+/// # Errors
+/// The process has no memory for them.
+pub(crate) fn zeroed<T: Pod>(what: &'static str, length: usize) -> Result<Vec<T>> {
+    T::new_vec_zeroed(length).map_err(|_| out_of_memory::<T>(what, length))
+}
+
+/// Returns an empty vector with room for `length` values for `what`.
+///
+/// # Errors
+/// As [`zeroed`].
+pub(crate) fn room_for<T: Pod>(what: &'static str, length: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(length).map_err(|_| out_of_memory::<T>(what, length)).map(|()| values)
+}
+
+fn out_of_memory<T>(what: &'static str, length: usize) -> Error {
+    Error::OutOfMemory { what, bytes: (length as u64).saturating_mul(size_of::<T>() as u64) }
+}
 
 /// Vectors of values with undefined contents.
 #[derive(Default)]

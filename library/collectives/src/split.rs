@@ -26,7 +26,8 @@ impl<'w> Collectives<'w> {
     /// given.
     ///
     /// # Errors
-    /// 64 splits of this team are in use; this team has no memory left (both on all members); the job is at fault.
+    /// 64 splits of this team are in use; this team has no memory left; members pass different sizes of memory (all on all members); the job is at
+    /// fault.
     ///
     /// ```
     /// # use pelago_rma::{Result, World};
@@ -47,17 +48,22 @@ impl<'w> Collectives<'w> {
     pub fn split(&self, colour: Option<u32>, key: i32, settings: &Settings) -> Result<Option<Self>> {
         self.free_children()?;
         let size = self.team().size();
+        let requested = settings.memory_bytes / 8;
         // Offset, so that signed keys compare as unsigned numbers.
-        let own = [colour.map_or(NONE, u64::from), (i64::from(key) - i64::from(i32::MIN)) as u64];
-        let mut all = vec![[0_u64; 2]; size as usize];
+        let own = [colour.map_or(NONE, u64::from), (i64::from(key) - i64::from(i32::MIN)) as u64, requested as u64];
+        let mut all = vec![[0_u64; 3]; size as usize];
         self.allgather(&[own], &mut all)?;
+        // Before any member takes memory, or forgets a prepared operation for it.
+        if all.iter().any(|other| other[2] != own[2]) {
+            return Err(Error::Disagreement("the memory of the teams of a split"));
+        }
         if self.origin.children.borrow().len() >= SPLIT_TEAMS_MAX {
             return Err(Error::TooMany { what: "splits of a team in use", limit: SPLIT_TEAMS_MAX });
         }
         // The same size for each colour, for as many members as the team has: so the memory of all members has the same layout.
         let scratch = Group::scratch_words(size);
-        let words = match settings.memory_bytes / 8 {
-            fits if scratch + fits <= self.member.words.length() => fits,
+        let words = match requested {
+            fits if scratch.saturating_add(fits) <= self.member.words.length() => fits,
             _ => (self.pool.borrow().longest_free() / 4).saturating_sub(scratch),
         };
         let region = loop {

@@ -9,6 +9,7 @@ use crate::collectives::{Collectives, Key};
 use crate::executor::Ends;
 use crate::operator::Fold;
 use crate::plan_state::PlanState;
+use crate::scratch::zeroed;
 
 /// Number of candidates that a trial tries however many messages they need, besides the simplest one: the best by the model.
 const TRIED: usize = 3;
@@ -33,6 +34,15 @@ const TRIAL_LONG: Duration = Duration::from_microseconds(2000);
 /// Pause between operations that are tried one at a time, in virtual time: longer than messages of the agreement on the next one stay in flight.
 const TRIAL_PAUSE: Duration = Duration::from_microseconds(1000);
 
+/// What takes the memory of a trial, in error messages.
+const BUFFERS: &str = "the buffers of the trial of a collective operation";
+
+/// The buffers of a trial at a member.
+struct Buffers<T> {
+    input: Vec<T>,
+    output: Vec<T>,
+}
+
 impl Collectives<'_> {
     /// Returns the rails to try: the requested ones, else first the best for each member, then each pair.
     fn rails_to_try(&self) -> Vec<Rails> {
@@ -52,13 +62,23 @@ impl Collectives<'_> {
     }
 
     /// Measures the candidates by all rails, the best by the model first, and returns the fastest. A later candidate replaces an earlier one only if
-    /// it is faster by more than a twentieth. If no candidate finds room, the best by the model is returned.
+    /// it is faster by more than a twentieth. If no candidate finds room, the best by the model is returned. `own`: whether this member has its
+    /// memory for the operation.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], on all members: one has no memory for the operation, or for the buffers of the trial.
     pub(crate) fn try_out<T: Pod>(
         &self,
         key: Key,
         fold: &dyn Fold<T>,
         candidates: &mut [Candidate],
+        own: &Result<()>,
     ) -> Result<(Algorithm, Rails)> {
+        if candidates.is_empty() {
+            return own.clone().map(|()| (Algorithm::Flat, Rails::default()));
+        }
+        let mut buffers = self.trial_buffers::<T>(key);
+        let own = own.clone().and(buffers.as_ref().map(drop).map_err(Clone::clone));
         let simplest = candidates.iter().map(|candidate| candidate.algorithm).min_by_key(|algorithm| *algorithm as u8);
         let all_rails = self.rails_to_try();
         let mut best: Option<((Algorithm, Rails), Duration)> = None;
@@ -68,11 +88,12 @@ impl Collectives<'_> {
                 continue;
             }
             for &rails in &all_rails {
-                let state = match self.make(key, candidate.algorithm, rails) {
+                let state = match self.make(key, candidate.algorithm, rails, &own) {
                     Err(Error::NoMemory { .. }) => continue,
                     made => made?,
                 };
-                let measured = self.time::<T>(key, state, fold, best.map(|(_, least)| least))?;
+                let buffers = buffers.as_mut().map_err(|error| error.clone())?;
+                let measured = self.time::<T>(state, fold, best.map(|(_, least)| least), buffers)?;
                 if candidate.measured.is_none_or(|least| measured < least) {
                     (candidate.measured, candidate.rails) = (Some(measured), rails);
                 }
@@ -82,17 +103,28 @@ impl Collectives<'_> {
                 }
             }
         }
-        let modelled = || candidates.first().map_or(Algorithm::Flat, |first| first.algorithm);
-        Ok(best.map_or_else(|| (modelled(), Rails::default()), |(way, _)| way))
+        Ok(best.map_or_else(|| (candidates[0].algorithm, Rails::default()), |(way, _)| way))
+    }
+
+    /// Returns the buffers of a trial; the error has the bytes of both.
+    fn trial_buffers<T: Pod>(&self, key: Key) -> Result<Buffers<T>> {
+        let (position, size) = (self.position(), self.team().size());
+        let [input, output] = [key.operation.blocks_in(position, size), key.operation.blocks_out(position, size)]
+            .map(|blocks| blocks as usize * key.count);
+        let bytes = (input as u64 + output as u64).saturating_mul(size_of::<T>() as u64);
+        let of = |length| zeroed(BUFFERS, length).map_err(|_| Error::OutOfMemory { what: BUFFERS, bytes });
+        Ok(Buffers { input: of(input)?, output: of(output)? })
     }
 
     /// Returns the time of one operation on zeroes: the median over several batches of the slowest member's time. Without disturbance, as in a
     /// simulation, two batches suffice. `best` is the time of another algorithm.
-    fn time<T: Pod>(&self, key: Key, mut state: PlanState, fold: &dyn Fold<T>, best: Option<Duration>) -> Result<Duration> {
-        let size = self.team().size();
-        let of = |blocks: u32| vec![T::new_zeroed(); blocks as usize * key.count];
-        let input = of(key.operation.blocks_in(self.position(), size));
-        let mut output = of(key.operation.blocks_out(self.position(), size));
+    fn time<T: Pod>(
+        &self,
+        mut state: PlanState,
+        fold: &dyn Fold<T>,
+        best: Option<Duration>,
+        Buffers { input, output }: &mut Buffers<T>,
+    ) -> Result<Duration> {
         let [mut temporary, mut chunk] =
             [state.layout.temporary(), state.layout.chunk()].map(|length| vec![T::new_zeroed(); length]);
         let mut times = Vec::with_capacity(TRIAL_BATCHES_MAX);
@@ -108,7 +140,7 @@ impl Collectives<'_> {
                 state.begin()?;
                 let ends = Ends {
                     input: Some(&input[..]),
-                    output: &mut output,
+                    output: &mut output[..],
                     shifts: (0, 0),
                     temporary: &mut temporary,
                     chunk: &mut chunk,

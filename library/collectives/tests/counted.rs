@@ -396,6 +396,46 @@ fn a_split_with_the_settings_of_its_team_gets_a_part_of_the_memory() {
     });
 }
 
+/// Members pass different sizes of memory, of which one may have no room: all get the error, and the team can be split afterwards.
+#[test]
+fn a_split_on_which_members_disagree_takes_nothing() {
+    for platform in [Platform::Mapped, Platform::Remote] {
+        run(platform, 3, |world| {
+            let all = Collectives::new(world, &Settings { memory_bytes: 1 << 20, ..Settings::default() }).unwrap();
+            let split = |memory_bytes| {
+                all.split(Some(0), 0, &Settings { memory_bytes, ..Settings::default() }).map(|team| team.is_some())
+            };
+            for other in [128 << 10, usize::MAX] {
+                let mine = if all.position() == 1 { other } else { 64 << 10 };
+                for _ in 0..20 {
+                    let refused = split(mine);
+                    assert!(matches!(refused, Err(Error::Disagreement(_))), "{refused:?}");
+                }
+                assert_eq!(split(64 << 10), Ok(true));
+            }
+            // More than the team itself has: the new team gets a part.
+            assert_eq!(split(usize::MAX), Ok(true));
+            world.barrier().unwrap();
+        });
+    }
+}
+
+/// The counts are those of the program, which may be wrong.
+#[test]
+fn a_started_operation_whose_output_no_memory_holds_is_refused() {
+    run(Platform::Mapped, 2, |world| {
+        let all = Collectives::new(world, &Settings { memory_bytes: 1 << 20, ..Settings::default() }).unwrap();
+        for receive in [[1 << 60, 0], [usize::MAX; 2]] {
+            let refused = all.start_alltoallv::<u64>(Vec::new(), &[0, 0], &receive).map(drop);
+            assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{refused:?}");
+        }
+        let mut found = [0; 2];
+        all.alltoallv(&[world.rank().number(); 2], &[1, 1], &mut found, &[1, 1]).unwrap();
+        assert_eq!(found, [0, 1]);
+        world.barrier().unwrap();
+    });
+}
+
 #[test]
 fn splits_are_bounded_and_their_memory_is_used_again() {
     run(Platform::Mapped, 2, |world| {

@@ -578,3 +578,43 @@ fn a_trial_without_room_for_any_candidate_fails() {
         assert_eq!(values, [u64::from(world.rank()) + 1]);
     });
 }
+
+/// Bytes that no process can have, and that a plan may need: all addresses.
+const ALL_ADDRESSES: u64 = 1 << 47;
+
+/// The buffers of a trial, or the copy of an `alltoall` in place, do not fit: the error has their number of bytes. Afterwards the members are in
+/// step.
+#[test]
+fn a_plan_without_memory_is_refused_with_the_bytes_that_it_needs() {
+    on_every_platform(&[1, 2], |world, platform| {
+        let all = Collectives::new(world, &little()).unwrap();
+        let size = world.size() as usize;
+        let refused = |operation, count, choice| all.plan::<u64>(operation, count, choice).map(drop).unwrap_err();
+        let count = ALL_ADDRESSES as usize / 8;
+        let out_of_memory = |error: Error| matches!(error, Error::OutOfMemory { bytes, .. } if bytes >= ALL_ADDRESSES);
+        let choices = [Choice::Trial, Choice::Table, Choice::Fixed(Algorithm::Direct)];
+        for choice in choices {
+            assert!(out_of_memory(refused(Collective::Alltoall, count / size, choice)), "{platform:?}, {choice:?}");
+        }
+        if size > 1 {
+            assert!(out_of_memory(refused(Collective::Allgather, count / size, Choice::Trial)), "{platform:?}");
+            assert!(out_of_memory(refused(Collective::Broadcast { root: 1 }, count, Choice::Trial)), "{platform:?}");
+        }
+        for operation in
+            Collective::ALL.into_iter().filter(|operation| !operation.combines() && *operation != Collective::Barrier)
+        {
+            for count in [count + 1, 1 << 60, usize::MAX] {
+                let error = refused(operation, count, Choice::Table);
+                assert!(matches!(error, Error::TooLong { bytes, .. } if bytes as u64 > ALL_ADDRESSES), "{operation}: {error}");
+            }
+            // Without such buffers a plan of any length is possible, though no program has its values.
+            if operation != Collective::Alltoall {
+                all.plan::<u64>(operation, count / size, Choice::Table).unwrap();
+            }
+        }
+        let mut sums = [1, 2];
+        all.allreduce(&mut sums, Sum).unwrap();
+        assert_eq!(sums, [size as u64, 2 * size as u64]);
+        world.barrier().unwrap();
+    });
+}

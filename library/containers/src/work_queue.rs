@@ -35,8 +35,11 @@ const FIRST: usize = 24;
 /// Maximum number of tasks that a rank offers to other ranks.
 const SHARED_MAX: usize = 1 << 20;
 
-/// Maximum number of tasks that are added between two reads of the ring's word.
+/// Maximum number of tasks that are added and taken out between two reads of the ring's word.
 const LOOK_EVERY: u32 = 16;
+
+/// Number of private tasks from which on a rank shares half of them if it shares none.
+const FEW: usize = 4;
 
 /// Initial pause of a rank that has found no task before it searches again. It doubles up to the maximum.
 const PAUSE_MIN: Duration = Duration::from_microseconds(2);
@@ -50,8 +53,9 @@ pub struct WorkSettings {
     pub own: usize,
     /// Maximum number of shared tasks of a rank; a power of two up to 1,048,576.
     pub shared: usize,
-    /// Maximum number of tasks that a thief takes at once. A rank shares half of its private tasks when it has at least two chunks of them, and fewer
-    /// shared tasks than a chunk. A rank that never has two chunks of tasks does all of its work alone: choose 1 where tasks are long or few.
+    /// Maximum number of tasks that a thief takes at once. A rank shares half of its private tasks when it has at least two chunks of them and fewer
+    /// shared tasks than a chunk, or has at least four of them and shares none. It looks whenever it has added or taken out half a chunk of tasks, at
+    /// most 16. A rank that never has four tasks, or two chunks if these are fewer, does all of its work alone: choose 1 where tasks are long or few.
     pub chunk: usize,
 }
 
@@ -112,7 +116,7 @@ pub struct WorkQueue<'w, T> {
     taken_by_others: Cell<u64>,
     /// The number of a shared task before which thieves have read all tasks.
     read_before: Cell<u32>,
-    /// Number of tasks to add before this rank reads the ring's word again.
+    /// Number of tasks to add or to take out before this rank reads the ring's word again.
     until_look: Cell<u32>,
     /// The number of private tasks, including the one in execution, that rank 0 has counted; adjusted when tasks move to the ring or come from other ranks.
     /// The difference to the present number is not counted yet.
@@ -257,12 +261,18 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
     /// Takes out a task of this rank or another, and marks the previously taken one as done. `None` when no rank has a task, and none is in execution.
     /// Every rank must call it until it returns `None`; the queue may be used again after that and a barrier.
     ///
-    /// Cost: no message for an own task. Three round trips for up to a chunk of another rank's tasks, and a read for each rank without shared tasks.
+    /// Cost: as [`push`](Self::push) for an own task. Three round trips for up to a chunk of another rank's tasks, and a read for each rank without
+    /// shared tasks.
     ///
     /// # Errors
     /// A rank was lost, or the job is at fault.
     #[inline]
     pub fn next(&self) -> Result<Option<T>> {
+        match self.until_look.get() {
+            // The tasks of one list are shared too, although none is added later.
+            0 => self.look_and_share(0)?,
+            until => self.until_look.set(until - 1),
+        }
         // The task is no result of the call that waits: one in registers is read as it was written, word by word, while the writes are on their way.
         match self.pop() {
             None if self.came_from_others()? => Ok(self.pop()),
@@ -310,8 +320,12 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         self.until_look.set((self.settings.chunk as u32 / 2).min(LOOK_EVERY));
         // Usually there already is a chunk of shared tasks. Others only take, so a number below a chunk stays below.
         let chunk = self.settings.chunk;
-        if self.own.borrow().len() >= 2 * chunk && (Shared::of(self.memory.local().load(SHARED)).count as usize) < chunk {
-            self.share()?;
+        let own = self.own.borrow().len();
+        if own >= FEW.min(2 * chunk) {
+            let shared = Shared::of(self.memory.local().load(SHARED)).count as usize;
+            if shared == 0 || shared < chunk && own >= 2 * chunk {
+                self.share()?;
+            }
         }
         if self.own.borrow().len() + count > self.settings.own {
             return Err(Error::TooMany { what: "tasks of a rank", limit: self.settings.own });

@@ -103,6 +103,40 @@ fn tasks_travel_to_those_who_have_none() {
     assert!(worked.iter().filter(|&&(_, stolen)| stolen > 0).count() >= 3, "{worked:?}");
 }
 
+/// With the default settings, all ranks work on a search of few tasks at a time, and on a list of tasks that one rank added at once.
+#[test]
+fn few_tasks_and_lists_of_tasks_are_shared_too() {
+    let worked = std::cell::RefCell::new(Vec::new());
+    run_late(
+        4,
+        |_| false,
+        |world| {
+            let queue = WorkQueue::<u64>::new(world, WorkSettings::default())?;
+            for list in [vec![12], vec![0; 400]] {
+                if world.rank().number() == 0 {
+                    queue.push_all(list)?;
+                }
+                let mut mine = 0;
+                while let Some(n) = queue.next()? {
+                    mine += 1;
+                    if n > 1 {
+                        queue.push(n - 1)?;
+                        queue.push(n - 2)?;
+                    }
+                    world.compute(Duration::from_microseconds(50));
+                }
+                worked.borrow_mut().push(mine);
+                world.barrier()?;
+            }
+            Ok(())
+        },
+    );
+    let worked = worked.into_inner();
+    // 465 calls of the recursive function.
+    assert_eq!(worked.iter().sum::<u64>(), 465 + 400);
+    assert!(worked.len() == 8 && worked.iter().all(|&mine| mine >= 50), "{worked:?}");
+}
+
 #[test]
 fn a_rank_that_has_too_many_tasks_is_told() {
     run(Platform::Mapped, 2, |world| {
@@ -117,7 +151,7 @@ fn a_rank_that_has_too_many_tasks_is_told() {
             };
             assert_eq!(error, Error::TooMany { what: "tasks of a rank", limit: 64 });
             // Shared tasks do not count as private ones.
-            assert_eq!(pushed, 64 + 3);
+            assert_eq!(pushed, 64 + 5);
             for left in (0..pushed).rev() {
                 assert!(queue.next().unwrap().is_some(), "{left} are left");
             }

@@ -110,3 +110,35 @@ fn the_home_of_pages_dies_after_each_of_its_operations() {
         assert!(told.get() > 0, "somebody needs what is lost with rank {victim}");
     }
 }
+
+/// A release fails for the home of one page: what was written to other pages reaches other ranks all the same.
+#[test]
+fn a_release_without_one_home_reaches_the_others() {
+    let victim = Rank::new(2);
+    let dies = Instant::default() + Duration::from_milliseconds(5);
+    let (_, found) = run_with_death(3, FaultInjection::default(), (victim, Some(dies)), |world, begin| {
+        world.on_peer_lost(|_| ());
+        let settings = RegionSettings { page_length: Some(PAGE), homes: Homes::Cyclic, coherence: Coherence::Invalidate };
+        let mut region = Region::<u64>::new(world, 3 * PAGE, settings)?;
+        let before = region.read(0..3 * PAGE)?.to_vec();
+        assert_eq!(before, [0; 3 * PAGE]);
+        begin();
+        world.compute(Duration::from_milliseconds(10));
+        if world.rank().number() == 0 {
+            for page in [2, 1, 0] {
+                region.write(page * PAGE..(page + 1) * PAGE)?.fill(7);
+            }
+            let refused = region.publish();
+            assert!(
+                matches!(refused, Err(Error::Failed(Failure::PeerLost(rank)) | Error::Fault(Fault::PeerLost(rank))) if rank == victim),
+                "{refused:?}"
+            );
+            region.publish()?;
+        }
+        world.compute(Duration::from_milliseconds(10));
+        region.refresh()?;
+        assert_eq!(region.read(0..2 * PAGE)?, [7; 2 * PAGE], "rank {}", world.rank());
+        Ok(())
+    });
+    assert_eq!(found, [Some(()), Some(()), None]);
+}

@@ -80,6 +80,7 @@ pub struct Party<'m, 'w> {
     unexpected_bytes_peak: usize,
     unexpected_bytes_max: usize,
     fetched_within: Option<Duration>,
+    unfetched: Unfetched<'w>,
     operations: u64,
 }
 
@@ -119,7 +120,8 @@ const FETCHED: u64 = 1;
 
 /// The same settings with space for a header in each message.
 fn with_head(settings: Settings) -> Settings {
-    Settings { message_bytes: settings.message_bytes + HEAD_BYTES, ..settings }
+    // Saturates, so that an impossible length is refused as such.
+    Settings { message_bytes: settings.message_bytes.saturating_add(HEAD_BYTES), ..settings }
 }
 
 impl<'w> Messages<'w> {
@@ -166,6 +168,7 @@ impl<'w> Messages<'w> {
             unexpected_bytes_peak: 0,
             unexpected_bytes_max: UNEXPECTED_BYTES_MAX,
             fetched_within: None,
+            unfetched: Unfetched::default(),
             operations: 0,
         })
     }
@@ -193,6 +196,9 @@ impl<'m, 'w> Party<'m, 'w> {
     }
 
     /// Bounds the time that a rendezvous waits for the receiver. Without a bound, a lost announcement blocks the sender for ever.
+    ///
+    /// The receiver may still fetch a message that was not fetched in time: its copy takes memory of this rank until then, or, after the drop of this
+    /// end, until the end of the job.
     pub fn bound_rendezvous(&mut self, limit: Duration) {
         self.fetched_within = Some(limit);
     }
@@ -228,6 +234,7 @@ impl<'m, 'w> Party<'m, 'w> {
         } else if goes_by(self.messages.acquired_bytes_max()) {
             self.slots_out.to(&self.messages.slots, to)?.send(plain.followed_by(message))
         } else {
+            self.unfetched.free();
             let exposed = self.expose(message)?;
             let announcement = Head { announced: Some((exposed.ptr(0), message.len())), ..plain }.followed_by(&[]);
             if self.messages.lengths.acquired_bytes_max > 0 {
@@ -235,7 +242,11 @@ impl<'m, 'w> Party<'m, 'w> {
             } else if let Some(announced) = self.send_eagerly(to, &announcement)? {
                 announced.wait()?;
             }
-            self.wait_until_fetched(to, &exposed)
+            let fetched = self.wait_until_fetched(to, &exposed);
+            if matches!(fetched, Err(Error::TimedOut { .. })) {
+                self.unfetched.0.push(exposed);
+            }
+            fetched
         }
     }
 
@@ -286,13 +297,15 @@ impl<'m, 'w> Party<'m, 'w> {
             return self.take_in(arrived).map(Some);
         }
         let mut found = None;
-        // Eager senders do not wait: all eager messages are received, expected or not.
-        while let Some(arrived) = self.next_eager()? {
-            match found {
-                None if matches(&arrived) => found = Some(arrived),
-                _ => self.keep(arrived)?,
+        if let Err(error) = self.take_eager(&matches, &mut found) {
+            // The message waits for the next receive, behind those that arrived before it.
+            if let Some((place, arrived)) = found {
+                self.unexpected_bytes += arrived.memory();
+                self.unexpected.insert(place, arrived);
             }
+            return Err(error);
         }
+        let mut found = found.map(|(_, arrived)| arrived);
         // Messages in slots may stay there.
         while found.is_none() {
             let Some(arrived) = self.next_in_slots()? else { break };
@@ -302,6 +315,19 @@ impl<'m, 'w> Party<'m, 'w> {
             }
         }
         found.map(|arrived| self.take_in(arrived)).transpose()
+    }
+
+    /// Takes all eager messages that have arrived, expected or not, because their senders do not wait. Sets `found` to the first that matches, and to
+    /// its place among the unexpected ones; keeps the others.
+    fn take_eager(&mut self, matches: &impl Fn(&Arrived) -> bool, found: &mut Option<(usize, Arrived)>) -> Result<()> {
+        while let Some(arrived) = self.next_eager()? {
+            if found.is_none() && matches(&arrived) {
+                *found = Some((self.unexpected.len(), arrived));
+            } else {
+                self.keep(arrived)?;
+            }
+        }
+        Ok(())
     }
 
     fn next_eager(&mut self) -> Result<Option<Arrived>> {
@@ -446,6 +472,26 @@ impl Arrived {
     /// Bytes that the message occupies while it is unexpected.
     fn memory(&self) -> usize {
         size_of::<Self>() + self.bytes.capacity()
+    }
+}
+
+/// Copies of messages whose announcements were sent and that were not fetched in time: the receiver may still fetch them and write to their first
+/// words.
+#[derive(Default)]
+struct Unfetched<'w>(Vec<Individual<'w, u64>>);
+
+impl Unfetched<'_> {
+    /// Frees the copies that were fetched since.
+    fn free(&mut self) {
+        self.0.retain(|exposed| exposed.local().load(0) != FETCHED);
+    }
+}
+
+impl Drop for Unfetched<'_> {
+    /// Leaves the memory of the others allocated.
+    fn drop(&mut self) {
+        self.free();
+        self.0.drain(..).for_each(std::mem::forget);
     }
 }
 

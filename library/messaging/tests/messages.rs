@@ -103,3 +103,74 @@ fn what_is_not_asked_for_has_a_bound_and_waiting_has_an_end() {
         world.barrier().unwrap();
     });
 }
+
+/// A message that a receive has asked for is found before others exceed the bound: it waits for the next receive, in its order.
+#[test]
+fn what_was_found_before_the_bound_was_exceeded_is_not_lost() {
+    for platform in PLATFORMS {
+        run(platform, 2, |world| {
+            let messages = messages(world, Lengths::EAGER);
+            let mut party = messages.party().unwrap();
+            if world.rank() == Rank::new(1) {
+                [7, 8, 9].into_iter().for_each(|tag| party.send(Rank::new(0), tag, &[tag as u8; 100]).unwrap());
+                party.send(Rank::new(0), 8, &[1]).unwrap();
+            }
+            world.barrier().unwrap();
+            if world.rank() == Rank::new(0) {
+                // Room for one message that was not asked for.
+                party.bound_unexpected(300);
+                assert!(matches!(party.receive(None, Some(8)), Err(Error::NoMemory { .. })));
+                party.bound_unexpected(1 << 20);
+                let received = party.receive(None, Some(8)).unwrap();
+                assert_eq!((received.number, received.bytes), (1, vec![8; 100]));
+                let rest: Vec<_> = (0..3).map(|_| party.receive(None, None).unwrap().number).collect();
+                assert_eq!(rest, [0, 2, 3]);
+            }
+            world.barrier().unwrap();
+        });
+    }
+}
+
+/// The receiver fetches a message after its sender has given up waiting: the memory of the message is not used for anything else before.
+#[test]
+fn what_was_not_fetched_in_time_stays_in_place() {
+    for platform in PLATFORMS {
+        for is_dropped in [false, true] {
+            run(platform, 2, |world| {
+                let messages = messages(world, Lengths::RENDEZVOUS);
+                let mut party = Some(messages.party().unwrap());
+                let sender = Rank::new(0);
+                let mut taken = Vec::new();
+                if world.rank() == sender {
+                    let party = party.as_mut().unwrap();
+                    party.bound_rendezvous(Duration::from_milliseconds(1));
+                    let late = party.send(Rank::new(1), 3, &[5; 200]);
+                    assert!(matches!(late, Err(Error::TimedOut { .. })), "{late:?}");
+                }
+                if is_dropped && world.rank() == sender {
+                    party = None;
+                }
+                if world.rank() == sender {
+                    taken = (0..10).map(|_| world.alloc_individual::<u64>(26).unwrap()).collect();
+                }
+                world.barrier().unwrap();
+                if world.rank() == Rank::new(1) {
+                    assert_eq!(party.as_mut().unwrap().receive(None, Some(3)).unwrap().bytes, [5; 200]);
+                }
+                drop(party);
+                world.barrier().unwrap();
+                assert!(taken.iter().all(|memory| memory.local().to_vec() == [0; 26]), "nobody writes to memory in use");
+            });
+        }
+    }
+}
+
+#[test]
+fn messages_of_an_impossible_length_are_refused() {
+    run(Platform::Mapped, 1, |world| {
+        for (slots, eager) in [(usize::MAX, 100), (100, usize::MAX)] {
+            let refused = Messages::new(world, MIXED, Settings::new(4, slots), Settings::new(8, eager)).map(drop);
+            assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+        }
+    });
+}

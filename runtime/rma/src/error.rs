@@ -76,6 +76,14 @@ pub enum Error {
         /// The memory that is full.
         memory: &'static FixedMemory,
     },
+    /// The process gets no memory of this size from the system.
+    #[error("there are no {bytes} bytes of memory for {what}")]
+    OutOfMemory {
+        /// What needs the memory.
+        what: &'static str,
+        /// Number of requested bytes.
+        bytes: u64,
+    },
     /// A bounded resource is exhausted.
     #[error("too many {what}: the limit is {limit}")]
     TooMany {

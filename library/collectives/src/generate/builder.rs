@@ -4,6 +4,8 @@ use crate::schedule::{Buffer, Schedule, ScheduledMessage, Shape, Side, Span, Ste
 
 /// A schedule under construction.
 ///
+/// Places in the room saturate: a schedule with more room than there are numbers is never executed, because its pieces are too long.
+///
 /// Every member assigns lines and room in the same order and number, whether or not it uses them, so that a sender knows where its message lands.
 pub(crate) struct Builder {
     pub(crate) shape: Shape,
@@ -34,7 +36,8 @@ impl Landing {
     /// The message of this number, of `length` values.
     pub(crate) fn message(self, number: u32, length: usize) -> ScheduledMessage {
         debug_assert!(length <= self.length);
-        ScheduledMessage { line: self.line + number, at: self.at + number as usize * self.length, length }
+        let at = self.at.saturating_add((number as usize).saturating_mul(self.length));
+        ScheduledMessage { line: self.line + number, at, length }
     }
 
     /// The message of this number, of as many values as there is room for.
@@ -80,15 +83,16 @@ impl Builder {
     pub(crate) fn landing(&mut self, messages: u32, length: usize) -> Landing {
         let landing = Landing { line: self.schedule.lines, at: self.schedule.room, length };
         self.schedule.lines += messages;
-        self.schedule.room += messages as usize * length;
+        self.schedule.room = self.schedule.room.saturating_add((messages as usize).saturating_mul(length));
         landing
     }
 
     /// Assigns room that this member fills for others to read.
     pub(crate) fn exposed(&mut self, length: usize) -> usize {
         self.landing(0, 0);
-        self.schedule.room += length;
-        self.schedule.room - length
+        let at = self.schedule.room;
+        self.schedule.room = at.saturating_add(length);
+        at
     }
 
     /// Reserves whole blocks of scratch.

@@ -101,7 +101,8 @@ pub struct RegionSettings {
 /// Cost: proportional to the written elements and to the changes of other ranks, not to the cached part of the region.
 ///
 /// # Loss of ranks
-/// The released elements of a page are lost with its home: a rank that needs them gets `PeerLost`. Rank 0 holds the notes of changes: if it is lost,
+/// The released elements of a page are lost with its home: a rank that needs them gets `PeerLost`, as does one that releases elements of that page,
+/// once; those of other pages are then released. Rank 0 holds the notes of changes: if it is lost,
 /// all ranks get `PeerLost`.
 pub struct Region<'w, T: Pod> {
     lock: Shared<'w, u64>,
@@ -381,8 +382,10 @@ ways!(['w] Region<'w, T>, |region| region.pages);
 ways!(['g, 'w] Section<'g, 'w, T>, |section| section.inside.as_mut().expect("it has not left").0);
 
 fn publish<T: Pod>(pages: &mut Pages<'_, T>, log: &mut Log<'_>) -> Result<()> {
-    let changed = pages.publish()?;
-    log.append(&changed)
+    let (changed, put) = pages.publish();
+    // Other ranks learn of what has arrived, although the home of other pages is lost.
+    let noted = log.append(&changed);
+    put.and(noted)
 }
 
 fn refresh<T: Pod>(pages: &mut Pages<'_, T>, log: &mut Log<'_>, coherence: Coherence) -> Result<()> {

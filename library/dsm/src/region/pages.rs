@@ -92,12 +92,14 @@ impl<'w, T: Pod> Pages<'w, T> {
         self.table.give(range)
     }
 
-    /// Puts the written elements to the homes; returns the changes.
-    pub(super) fn publish(&mut self) -> Result<Vec<Change>> {
-        self.take_back()?;
-        let changes = self.table.publish(self.world);
+    /// Puts the written elements to the homes; returns the changes, also those of other pages if the home of some is lost.
+    pub(super) fn publish(&mut self) -> (Vec<Change>, Result<()>) {
+        if let Err(error) = self.take_back() {
+            return (Vec::new(), Err(error));
+        }
+        let published = self.table.publish(self.world);
         self.settle();
-        changes
+        published
     }
 
     /// Records a change of another rank; [`settle`](Self::settle) must follow before the program continues.

@@ -218,16 +218,16 @@ impl<T: Pod> Table<T> {
         Ok(())
     }
 
-    /// Puts the written elements to the homes; returns the changes.
-    pub(super) fn publish(&mut self, context: &Context) -> Result<Vec<Change>> {
-        let mut changes = Vec::new();
-        let mut under_way = Vec::new();
+    /// Puts the written elements to the homes; returns the changes. If a put fails, those of the other pages are made all the same, and their changes
+    /// are among those returned.
+    pub(super) fn publish(&mut self, context: &Context) -> (Vec<Change>, Result<()>) {
+        let (mut changes, mut under_way, mut put) = (Vec::new(), Vec::new(), Ok(()));
         while let Some(number) = self.written.pop() {
-            let changed = self.publish_page(context, number as usize, &mut under_way)?;
+            let (changed, page_put) = self.publish_page(context, number as usize, &mut under_way);
             changes.extend(changed.map(|elements| Change::Page(number as usize, elements)));
+            put = put.and(page_put);
         }
-        wait_all(&mut under_way)?;
-        Ok(changes)
+        (changes, put.and(wait_all(&mut under_way)))
     }
 
     /// Puts the changed elements of a page to its home; returns the range of changes.
@@ -236,7 +236,7 @@ impl<T: Pod> Table<T> {
         context: &'c Context,
         number: usize,
         under_way: &mut Vec<Handle<'c>>,
-    ) -> Result<Option<Range<usize>>> {
+    ) -> (Option<Range<usize>>, Result<()>) {
         let elements = self.elements(number);
         let page = &mut self.pages[number];
         let (own, at) = (page.home == self.me, page.released);
@@ -248,12 +248,12 @@ impl<T: Pod> Table<T> {
             _ => Runs { before: &[], now: private, next: 0 },
         };
         page.whole = false;
-        let mut changed: Option<Range<usize>> = None;
+        let (mut changed, mut put) = (None::<Range<usize>>, Ok(()));
         for run in runs {
             changed = Some(changed.map_or(run.start, |changed| changed.start)..run.end);
-            under_way.push(context.put(at.add(run.start as u64), &private[run.clone()])?);
+            put = put.and(context.put(at.add(run.start as u64), &private[run.clone()]).map(|handle| under_way.push(handle)));
             if under_way.len() == PUTS_MAX {
-                wait_all(under_way)?;
+                put = put.and(wait_all(under_way));
             }
             if !own {
                 self.statistics.runs += 1;
@@ -269,7 +269,7 @@ impl<T: Pod> Table<T> {
         if let Some(reached) = self.reached.as_mut().filter(|_| changed.is_none()) {
             reached.unchanged(&elements);
         }
-        Ok(changed)
+        (changed, put)
     }
 
     /// Records a change of another rank.

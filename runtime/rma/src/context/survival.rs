@@ -24,8 +24,20 @@ pub(crate) struct Losses {
 struct LossDetails {
     /// The failed ranks that the context has noticed.
     known: Vec<Rank>,
-    /// Called with each failed rank.
+    /// Called with each failed rank; absent during the call.
     tell: Option<Tell>,
+    /// Number of known ranks with which the function was called.
+    told: usize,
+}
+
+impl LossDetails {
+    /// Takes the function, and the next failed rank with which to call it; `None` if all were told, or if the function runs.
+    fn take_untold(&mut self) -> Option<(Tell, Rank)> {
+        let rank = *self.known.get(self.told)?;
+        let tell = self.tell.take()?;
+        self.told += 1;
+        Some((tell, rank))
+    }
 }
 
 impl Losses {
@@ -59,12 +71,17 @@ impl Context {
             self.losses.change(|details| details.known.push(rank));
             let now = self.shared().clock.now();
             self.engine().borrow_mut().port().with(|transport| transport.network().peer_failed(now, rank));
-            // Not borrowed during the call: the function may use this context, and thereby call this method again.
-            let tell = self.losses.change(|details| details.tell.take());
-            if let Some(mut tell) = tell {
-                tell(rank);
-                self.losses.change(|details| _ = details.tell.get_or_insert(tell));
-            }
+            self.tell_losses();
+        }
+    }
+
+    /// Calls the function of the program with each failed rank that it does not know. If the function itself notices failures, because it uses this
+    /// context, this call tells them after it has returned.
+    fn tell_losses(&self) {
+        // Not borrowed during the call: the function may call this method again, which then finds no function.
+        while let Some((mut tell, rank)) = self.losses.change(LossDetails::take_untold) {
+            tell(rank);
+            self.losses.change(|details| _ = details.tell.get_or_insert(tell));
         }
     }
 

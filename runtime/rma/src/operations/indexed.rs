@@ -1,6 +1,6 @@
 //! Values at individual offsets in the memory of one rank.
 
-use pelago_memory::{Cells, Pod};
+use pelago_memory::Pod;
 use zerocopy::IntoBytes;
 
 use crate::buffer::Buffer;
@@ -8,7 +8,7 @@ use crate::limits::INDEXED_VALUES_MAX;
 use crate::progress::places::Places;
 use crate::progress::record::{Audience, Terms};
 use crate::progress::task::Task;
-use crate::{Context, Error, GlobalPtr, Handle, Ordered, Result};
+use crate::{Context, Error, GlobalPtr, Handle, Ordered, PendingGet, Result};
 
 impl Context {
     /// Writes `values[i]` to the element at index `places[i]` from `to` on, for each `i`. Both slices may be reused as soon as the call
@@ -43,24 +43,45 @@ impl Context {
     /// All elements lie in one heap or registered region, as those of a slice do.
     ///
     /// Cost: mapped source: a copy of each value. Other sources: as for [`put_indexed`](Self::put_indexed); the reply contains only the values, and
-    /// takes one more copy.
+    /// takes one more copy. To continue before the values have arrived, use [`start_get_indexed`](Self::start_get_indexed).
     ///
     /// # Errors
     /// The numbers of indices and values differ; an address is invalid, its rank failed, or the job has a fault: then `into` may be partly filled.
     pub fn get_indexed<T: Pod>(&self, from: GlobalPtr<T>, places: &[u64], into: &mut [T]) -> Result<()> {
         check(places.len(), into.len())?;
-        for (places, into) in places.chunks(INDEXED_VALUES_MAX).zip(into.chunks_mut(INDEXED_VALUES_MAX)) {
-            let buffer = self.spare.borrow_mut().take(size_of_val(into));
-            let mut reading = self.places(from, places, buffer, false)?;
-            if reading.do_mapped(&self.reach) {
-                let mut buffer = reading.into_buffer();
-                Cells::from_mut(into).copy_from(buffer.cells());
-                self.spare.borrow_mut().give(buffer);
-                continue;
-            }
-            self.fetched(Task::Places(Box::new(reading)))?.hand_on(|buffer| buffer.read(into.as_mut_bytes()))?;
+        let mut parts = places.chunks(INDEXED_VALUES_MAX).zip(into.chunks_mut(INDEXED_VALUES_MAX));
+        parts.try_for_each(|(places, into)| self.start_get_indexed(from, places)?.wait_into(into))
+    }
+
+    /// Starts to read the element at index `places[i]` from `from` on, for each `i`, in this order. An index may occur several times.
+    ///
+    /// All elements lie in one heap or registered region, as those of a slice do.
+    ///
+    /// Cost: as [`get_indexed`](Self::get_indexed). The context caches buffers as for [`start_get`](Self::start_get).
+    ///
+    /// # Errors
+    /// There are more than 65,536 indices; the job has a fault while the call waits for room. The wait for the values reports an invalid address.
+    ///
+    /// ```
+    /// # use pelago_base::Rank;
+    /// # use pelago_rma::{Context, GlobalPtr, Result};
+    /// # fn example(context: &Context, columns: [GlobalPtr<f64>; 2]) -> Result<[[f64; 2]; 2]> {
+    /// let reads = [context.start_get_indexed(columns[0], &[41, 70])?, context.start_get_indexed(columns[1], &[3, 8])?];
+    /// let mut found = [[0.0; 2]; 2];                            // both arrive in one round trip
+    /// for (read, found) in reads.into_iter().zip(&mut found) {
+    ///     read.wait_into(found)?;
+    /// }
+    /// # Ok(found)
+    /// # }
+    /// ```
+    pub fn start_get_indexed<T: Pod>(&self, from: GlobalPtr<T>, places: &[u64]) -> Result<PendingGet<'_, T>> {
+        check_most("values of one indexed get", places.len())?;
+        let buffer = self.spare.borrow_mut().take(size_of::<T>() * places.len());
+        let mut reading = self.places(from, places, buffer, false)?;
+        if reading.do_mapped(&self.reach) {
+            return Ok(PendingGet::here(self, reading.into_buffer(), places.len()));
         }
-        Ok(())
+        Ok(PendingGet::pending(self.fetched(Task::Places(Box::new(reading)))?, places.len()))
     }
 
     /// Copies the element at index `from_places[i]` from `from` on to the element at index `to_places[i]` from `to` on, for each `i`. The two may be on any
@@ -85,9 +106,7 @@ impl Context {
 
     fn put_indexed_after<T: Pod>(&self, terms: Terms, to: GlobalPtr<T>, places: &[u64], values: &[T]) -> Result<Handle<'_>> {
         check(places.len(), values.len())?;
-        if places.len() > INDEXED_VALUES_MAX {
-            return Err(Error::TooMany { what: "values of one indexed put", limit: INDEXED_VALUES_MAX });
-        }
+        check_most("values of one indexed put", places.len())?;
         let mut writing = self.places(to, places, Buffer::copy_of(values.as_bytes()), true)?;
         if terms == Terms::FREE && writing.do_mapped(&self.reach) {
             return Ok(Handle::done());
@@ -110,6 +129,10 @@ impl<'c> Ordered<'c> {
         let terms = self.pending(to.address())?;
         self.context().put_indexed_after(terms, to, places, values)
     }
+}
+
+fn check_most(what: &'static str, values: usize) -> Result<()> {
+    if values > INDEXED_VALUES_MAX { Err(Error::TooMany { what, limit: INDEXED_VALUES_MAX }) } else { Ok(()) }
 }
 
 pub(super) fn check(places: usize, values: usize) -> Result<()> {

@@ -29,9 +29,12 @@ impl Context {
         if to.number() >= self.size() {
             return Err(Error::Invalid("the receiver must be a rank of the job"));
         }
-        self.make_room(0)?;
         self.busy.set(true);
-        let posted = || self.engine().borrow_mut().submit_message(self.shared(), to, bytes);
+        let posted = || {
+            let mut engine = self.engine().borrow_mut();
+            // Background work issues operations while this call waits.
+            if engine.has_room(0) { engine.submit_message(self.shared(), to, bytes) } else { Ok(None) }
+        };
         let id = match posted()? {
             Some(id) => id,
             None => self.block("room for a message", Whom::Rank(to), None, posted)?,

@@ -12,7 +12,8 @@ use crate::{Context, Error, GlobalPtr, Handle, Result};
 
 /// A get that is waited for later: several of them take one round trip together.
 ///
-/// Returned by [`Context::start_get`]. If it is dropped before a wait, the values are discarded, and a failure is not reported.
+/// Returned by [`Context::start_get`] and [`Context::start_get_indexed`]. If it is dropped before a wait, the values are discarded, and a failure is
+/// not reported.
 ///
 /// ```
 /// # use pelago_rma::{Context, GlobalPtr, Result};
@@ -23,7 +24,6 @@ use crate::{Context, Error, GlobalPtr, Handle, Result};
 /// ```
 #[must_use = "the values are lost if nobody waits for them"]
 pub struct PendingGet<'c, T: Pod> {
-    context: &'c Context,
     state: State<'c>,
     count: usize,
     values: PhantomData<fn() -> T>,
@@ -31,7 +31,7 @@ pub struct PendingGet<'c, T: Pod> {
 
 enum State<'c> {
     /// The memory was mapped: the values when the get was issued.
-    Here(Buffer),
+    Here(&'c Context, Buffer),
     Pending(Fetched<'c>),
 }
 
@@ -50,23 +50,32 @@ impl Context {
         // Refused before memory for the values is allocated.
         let bytes = count.checked_mul(size_of::<T>()).filter(|bytes| *bytes as u64 <= segment_bytes);
         let bytes = bytes.ok_or(Error::Invalid("more values than a segment has"))?;
-        let state = match self.reach().cells(from.address(), bytes as u64) {
-            Some(source) => {
-                let mut buffer = self.spare.borrow_mut().take(bytes);
-                buffer.cells().copy_from(source);
-                State::Here(buffer)
-            }
-            None if self.shared().goes_by_size(from.address(), bytes as u64)? => {
-                let to = End::Buffer(Buffer::hollow(bytes));
-                State::Pending(self.fetched(Task::contiguous(End::Global(from.address()), to, bytes as u64))?)
-            }
-            None => State::Pending(self.fetch_part(from.address(), bytes)?),
+        if let Some(source) = self.reach().cells(from.address(), bytes as u64) {
+            let mut buffer = self.spare.borrow_mut().take(bytes);
+            buffer.cells().copy_from(source);
+            return Ok(PendingGet::here(self, buffer, count));
+        }
+        let fetched = if self.shared().goes_by_size(from.address(), bytes as u64)? {
+            let to = End::Buffer(Buffer::hollow(bytes));
+            self.fetched(Task::contiguous(End::Global(from.address()), to, bytes as u64))?
+        } else {
+            self.fetch_part(from.address(), bytes)?
         };
-        Ok(PendingGet { context: self, state, count, values: PhantomData })
+        Ok(PendingGet::pending(fetched, count))
     }
 }
 
 impl<'c, T: Pod> PendingGet<'c, T> {
+    /// The get of `count` values that have been read into a buffer.
+    pub(super) fn here(context: &'c Context, buffer: Buffer, count: usize) -> Self {
+        Self { state: State::Here(context, buffer), count, values: PhantomData }
+    }
+
+    /// The get of `count` values that an operation in flight brings.
+    pub(super) fn pending(fetched: Fetched<'c>, count: usize) -> Self {
+        Self { state: State::Pending(fetched), count, values: PhantomData }
+    }
+
     /// Number of values.
     pub fn len(&self) -> usize {
         self.count
@@ -107,7 +116,7 @@ impl<'c, T: Pod> PendingGet<'c, T> {
     /// Returns the operation without its values, to order other operations after it or to wait for it among others.
     pub fn handle(&self) -> Handle<'c> {
         match &self.state {
-            State::Here(_) => Handle::done(),
+            State::Here(..) => Handle::done(),
             State::Pending(fetched) => fetched.handle(),
         }
     }
@@ -115,9 +124,9 @@ impl<'c, T: Pod> PendingGet<'c, T> {
     fn hand_on(self, into: &mut [u8]) -> Result<()> {
         let bytes = into.len() as u64;
         match self.state {
-            State::Here(mut buffer) => {
+            State::Here(context, mut buffer) => {
                 buffer.cells().part(0, bytes).expect("as many or fewer").read(into);
-                self.context.spare.borrow_mut().give(buffer);
+                context.spare.borrow_mut().give(buffer);
                 Ok(())
             }
             State::Pending(fetched) => fetched.hand_on(|buffer| buffer.part(0, bytes).expect("as many or fewer").read(into)),

@@ -46,7 +46,15 @@ impl Context {
         words: &mut [u64],
     ) -> Result<()> {
         self.busy.set(true);
-        let contribute = || self.engine().borrow_mut().submit_contribution(self.shared(), group, operator, words);
+        let contribute = || {
+            let mut engine = self.engine().borrow_mut();
+            // A context has a maximum number of operations in flight, and background work issues some while this call waits.
+            if engine.has_room(size_of_val(words)) {
+                engine.submit_contribution(self.shared(), group, operator, words)
+            } else {
+                Ok(None)
+            }
+        };
         let id = match contribute()? {
             Some(id) => id,
             None => self.block("room for a contribution", Whom::Everyone, None, contribute)?,

@@ -38,7 +38,8 @@ impl<'w, T: Pod> Symmetric<'w, T> {
         let (reach, rank) = (&self.world.reach, self.world.rank());
         let own = reach.cells(self.world.own_address(SegmentId::SYMMETRIC, self.offset), bytes as u64);
         if let (Some(bell), Some(cells)) = (reach.bell(rank), own) {
-            self.is_quiet = bell.hush(cells.pointer().as_ptr(), bytes);
+            // A second call changes nothing: the memory of this allocation is quiet already.
+            self.is_quiet = self.is_quiet || bell.hush(cells.pointer().as_ptr(), bytes);
         }
         self
     }

@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
 use pelago_memory::Pod;
-use pelago_rma::{GlobalPtr, World};
+use pelago_rma::limits::OPERATIONS_IN_FLIGHT_MAX;
+use pelago_rma::{GlobalPtr, ReductionOperator, World};
 
-use super::scripted::{HEAP_BYTES, Script, lone};
+use super::scripted::{HEAP_BYTES, RANKS, Script, lone, lone_with, word};
 
 /// Size of the words of barriers, which lie at the beginning of the heap; size of a word with the values beside it.
 const WORDS_BYTES: u64 = 4096;
@@ -45,4 +46,21 @@ fn few_values_lie_beside_their_word() {
             assert!(beside, "{values} values of {bytes} bytes at {data}, whose word is at {word}");
         }
     }
+}
+
+/// A context has as many operations in flight as it may have; its contribution waits for the end of one, as other operations do.
+#[test]
+fn a_contribution_to_the_network_waits_for_room() {
+    let (world, script) = lone_with(RANKS, Script::of_combining(), u64::MAX);
+    assert_eq!(world.network_words(), Some(8));
+    let puts: Vec<_> = (0..OPERATIONS_IN_FLIGHT_MAX).map(|_| world.put(word(1), &[1]).unwrap()).collect();
+    script.lock().unwrap().wakes = Some(Box::new(|script| {
+        script.complete(0, Ok(0));
+        script.wakes = Some(Box::new(|script| script.complete(OPERATIONS_IN_FLIGHT_MAX, Ok(0))));
+    }));
+    let mut words = [7, 8];
+    world.allreduce_words(ReductionOperator::Sum, &mut words).unwrap();
+    assert_eq!(words, [7, 8]);
+    (1..OPERATIONS_IN_FLIGHT_MAX).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
+    assert_eq!(world.wait_all(&puts), Ok(()));
 }

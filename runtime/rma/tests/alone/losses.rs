@@ -46,6 +46,27 @@ fn every_lost_rank_is_told_once_in_order() {
     assert_eq!((other.lost().len(), told.borrow().len()), (2, 2));
 }
 
+/// The function makes progress, during which another rank fails.
+#[test]
+fn a_rank_that_is_lost_while_the_function_runs_is_told_after_it() {
+    let (world, script) = lone(4);
+    let (world, told) = (Rc::new(world), Told::default());
+    let (inner, tell, loses) = (Rc::downgrade(&world), told.clone(), script.clone());
+    world.on_peer_lost(move |rank| {
+        if rank == Rank::new(3) {
+            lose(&loses, 1);
+            inner.upgrade().unwrap().progress();
+        }
+        tell.borrow_mut().push(rank.number());
+    });
+    lose(&script, 3);
+    world.progress();
+    assert_eq!((world.losses(), told.borrow().clone()), (2, vec![3, 1]));
+    lose(&script, 2);
+    world.progress();
+    assert_eq!(*told.borrow(), [3, 1, 2]);
+}
+
 #[test]
 fn a_rank_that_cannot_go_on_takes_no_notice() {
     let (world, script) = lone(4);

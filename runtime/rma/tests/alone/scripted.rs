@@ -8,12 +8,13 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use pelago_base::{AddressLayout, Counters, Duration, GlobalAddress, Instant, Rank, SegmentId};
+use pelago_base::{AddressLayout, Counters, Duration, GlobalAddress, Instant, Rank, SegmentId, Team};
 use pelago_memory::{Reach, Region};
 use pelago_platform::{
     Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Extensions, Failure,
-    Fault, Flags, For, Network, Operation, PostError, Rail, Reductions, RegisterError, Registry, Reports, Tally, Token, Transfer,
-    Transport, TrustedTransport, TwoSided, VirtualTime, Wait, WaitPolicy, WaitSite, Woken,
+    Fault, Flags, For, Network, Operation, PostError, Rail, ReductionGroup, ReductionOperator, Reductions, RegisterError,
+    Registry, Reports, Tally, Token, Transfer, Transport, TrustedTransport, TwoSided, VirtualTime, Wait, WaitPolicy, WaitSite,
+    Woken,
 };
 use pelago_rma::{GlobalPtr, Parts, World};
 
@@ -152,9 +153,16 @@ pub(crate) struct Script {
     pub(crate) inbox: Option<VecDeque<(Rank, Box<[u8]>)>>,
     /// The sent messages, with their endpoints.
     pub(crate) sent: Vec<(Endpoint, Vec<u8>)>,
+    /// Contributions in flight, if the network combines those of all ranks; the result of each is the contribution of this rank.
+    contributed: Option<VecDeque<Vec<u64>>>,
 }
 
 impl Script {
+    /// Returns a script whose network combines contributions.
+    pub(crate) fn of_combining() -> Self {
+        Self { contributed: Some(VecDeque::new()), ..Self::default() }
+    }
+
     /// Returns a script whose ranks share cores, or do not.
     pub(crate) fn of_oversubscribed(is_oversubscribed: bool) -> Self {
         Self { policy: Some(WaitPolicy { is_oversubscribed, ..POLICY }), ..Self::default() }
@@ -389,8 +397,41 @@ impl Extensions for Scripted {
     }
 
     fn reductions(&mut self) -> Option<&mut dyn Reductions> {
-        None
+        let combines = self.script().contributed.is_some();
+        combines.then_some(self)
     }
+}
+
+impl Reductions for Scripted {
+    fn words_max(&mut self) -> usize {
+        8
+    }
+
+    fn open(&mut self, _members: &Team) -> Option<ReductionGroup> {
+        Some(ReductionGroup(0))
+    }
+
+    fn contribute(
+        &mut self,
+        _now: Instant,
+        _to: ReductionGroup,
+        _operator: ReductionOperator,
+        words: &[u64],
+        token: Token,
+    ) -> Result<(), PostError> {
+        let mut script = self.script();
+        script.has_room()?;
+        script.contributed.get_or_insert_default().push_back(words.to_vec());
+        script.accept(Endpoint(0), GlobalAddress::NULL, token);
+        Ok(())
+    }
+
+    fn take(&mut self, _of: ReductionGroup, into: &mut [u64]) -> bool {
+        let words = self.script().contributed.as_mut().and_then(VecDeque::pop_front);
+        words.inspect(|words| into.copy_from_slice(words)).is_some()
+    }
+
+    fn close(&mut self, _group: ReductionGroup) {}
 }
 
 impl Network for Scripted {

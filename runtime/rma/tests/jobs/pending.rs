@@ -2,6 +2,7 @@
 
 use pelago_base::{AddressLayout, Duration, Event, Rank, SegmentId};
 use pelago_platform::Failure;
+use pelago_rma::limits::INDEXED_VALUES_MAX;
 use pelago_rma::{Error, GlobalPtr, Signal};
 
 use pelago_test_support::threads::{HEAP_BYTES, Platform, on_every_platform, run, run_counted};
@@ -56,6 +57,38 @@ fn a_get_from_nowhere_fails_when_it_is_waited_for_and_tells_nobody_else() {
     });
 }
 
+#[test]
+fn indexed_gets_bring_what_was_there_whenever_they_are_waited_for() {
+    on_every_platform(&[1, 2], |world, platform| {
+        const COUNT: usize = 5_000;
+        let memory = world.alloc::<u32>(COUNT).unwrap();
+        (0..COUNT).for_each(|index| memory.local().store(index, index as u32 ^ world.rank().number() << 20));
+        world.barrier().unwrap();
+        let peer = world.rank().next(world.size());
+        let from = memory.at(peer, 0);
+        let value = |place: &u64| *place as u32 ^ peer.number() << 20;
+        let places = |count: u64| (0..count).map(|number| number * 1_237 % COUNT as u64).collect::<Vec<_>>();
+        let lists = [700, 1, 0, 20, 4_000].map(places);
+        let gets: Vec<_> = lists.iter().map(|places| (places, world.start_get_indexed(from, places).unwrap())).collect();
+        for (places, get) in gets.into_iter().rev() {
+            assert_eq!((get.len(), get.is_empty()), (places.len(), places.is_empty()), "on {platform:?}");
+            let mut seen = vec![0; places.len()];
+            get.wait_into(&mut seen).unwrap();
+            assert!(seen.iter().copied().eq(places.iter().map(value)), "{} on {platform:?}", places.len());
+        }
+        assert_eq!(world.start_get_indexed(from, &[4, 9]).unwrap().wait(), Ok(value(&4)), "the first");
+        let wrong = world.start_get_indexed(from, &[4, 9]).unwrap();
+        assert!(matches!(wrong.wait_into(&mut [0; 3]), Err(Error::WrongNumber { .. })));
+        drop(world.start_get_indexed(from, &[3, 3]).unwrap());
+        let nowhere = world.start_get_indexed(from, &[0, u64::MAX]).map(drop);
+        assert!(matches!(nowhere, Err(Error::Failed(Failure::OutOfBounds(_)))), "{nowhere:?}");
+        let many = vec![0; INDEXED_VALUES_MAX + 1];
+        let many = world.start_get_indexed(from, &many).map(drop);
+        assert_eq!(many, Err(Error::TooMany { what: "values of one indexed get", limit: INDEXED_VALUES_MAX }));
+        world.barrier().unwrap();
+    });
+}
+
 /// All gets of a window are posted before the first wait.
 #[test]
 fn gets_of_a_window_are_posted_at_once() {
@@ -66,6 +99,11 @@ fn gets_of_a_window_are_posted_at_once() {
         let before = posted();
         let gets: Vec<_> = (0..64).map(|at| world.start_get(memory.at(world.rank().next(2), at), 1).unwrap()).collect();
         assert_eq!(posted() - before, 64);
+        gets.into_iter().for_each(|get| assert_eq!(get.wait(), Ok(0.0)));
+        let there = memory.at(world.rank().next(2), 0);
+        let before = posted();
+        let gets = [[1, 60], [7, 30], [2, 2]].map(|places| world.start_get_indexed(there, &places).unwrap());
+        assert_eq!(posted() - before, 3, "each takes one operation");
         gets.into_iter().for_each(|get| assert_eq!(get.wait(), Ok(0.0)));
         world.barrier().unwrap();
     });
