@@ -22,7 +22,7 @@ impl<'w> Collectives<'w> {
     /// altogether, as equal settings of both teams do, the new team gets a quarter of the longest unused part. The memory is reused when all members
     /// have dropped their teams of this split and split again. The new team may outlive this one.
     ///
-    /// Cost: an `allgather` of 16 bytes, two or three reductions, and the measurements of [`new`](Self::new) unless `settings.model` is
+    /// Cost: an `allgather` of 24 bytes, two or three reductions, and the measurements of [`new`](Self::new) unless `settings.model` is
     /// given.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod active;
 pub(crate) mod barriers;
+mod blocks;
 mod borrowed;
 mod collectives;
 mod cuda;
