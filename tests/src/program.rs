@@ -398,6 +398,11 @@ fn until_asleep(process: u32) {
 fn outlive(world: &World) -> pelago::Result<()> {
     world.on_peer_lost(|_| ());
     let nothing = world.alloc::<u64>(1)?;
+    match std::env::args().nth(2).filter(|_| world.rank() == Rank::new(1)).as_deref() {
+        Some("error") => return Err(Error::ForeignHandle),
+        Some(_) => panic!("on purpose"),
+        None => {}
+    }
     match world.wait_until(nothing.local(), 0, |value| value == 1) {
         Err(Error::Fault(Fault::PeerLost(lost))) if lost == Rank::new(1) => Ok(()),
         ended => ended.map(drop),

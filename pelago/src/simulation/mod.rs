@@ -38,10 +38,14 @@ pub(crate) fn run<R, E: From<Error>>(simulation: &simulated::Simulation, body: i
     if let Some(code) = simulated::job_fault(simulation, &outcome) {
         std::process::exit(code);
     }
+    let others = if outcome.fault.is_some() { "the job was ended" } else { "the others finished" };
     let first = outcome.failed.unwrap_or(Rank::new(0));
     if panicked.get() == Some(first) {
-        eprintln!("pelago: rank {first} panicked; the job was ended");
+        eprintln!("pelago: rank {first} panicked; {others}");
         std::process::exit(1);
+    }
+    if outcome.failed.is_some() {
+        eprintln!("pelago: rank {first} returned an error; {others}");
     }
     let mut results = outcome.results;
     match results.swap_remove(u32::from(first) as usize) {

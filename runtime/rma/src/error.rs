@@ -29,7 +29,7 @@ pub enum Error {
     #[error(transparent)]
     Fault(#[from] Fault),
     /// The time limit of a wait expired.
-    #[error("{what} did not end within {limit:?}")]
+    #[error("the wait for {what} did not end within {limit:?}")]
     TimedOut {
         /// The awaited event.
         what: &'static str,

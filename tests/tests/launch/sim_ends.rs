@@ -97,6 +97,24 @@ fn a_rank_that_panics_ends_the_job_as_on_a_real_machine() {
 }
 
 #[test]
+fn a_rank_that_returns_an_error_is_named() {
+    let ended = sim(&[PROGRAM, "leave"]);
+    assert!(
+        ended.code == Some(1) && ended.error.starts_with("pelago: rank 0 returned an error; the job was ended\nError: "),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_failure_that_the_others_outlive_says_so() {
+    for (way, what) in [("error", "returned an error"), ("panic", "panicked")] {
+        let ended = sim(&[PROGRAM, "outlive", way]);
+        let line = format!("pelago: rank 1 {what}; the others finished\n");
+        assert!(ended.code == Some(1) && ended.error.contains(&line), "{ended:?}");
+    }
+}
+
+#[test]
 fn a_rank_that_ends_the_process_is_named() {
     let line = "rank 1 ended the process in the middle of the job; the job was ended";
     for code in ["0", "5"] {
