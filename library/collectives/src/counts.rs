@@ -11,14 +11,11 @@ use crate::counted::schedule::{Messages, Way, allgather_promise};
 use crate::counted::streams::{Streams, layout};
 use crate::member::Uses;
 use crate::operator::{Fold, Nothing};
-use crate::scratch::zeroed;
+use crate::scratch::zeroed_output;
 use crate::started::Started;
 
 /// Members of a team from which on an exchange addresses one partner at a time: so many messages at once overflow the buffers of a network.
 const PAIRWISE_MEMBERS: u32 = 64;
-
-/// What takes the memory of a started operation, in error messages.
-pub(crate) const OUTPUT_VALUES: &str = "the output of a started collective operation";
 
 /// What differs from the count of a member.
 const OWN: &str = "the number of values of this member (its count)";
@@ -180,7 +177,7 @@ impl<'w> Collectives<'w> {
         fill: impl FnOnce(&mut Messages),
     ) -> Result<Started<'_, 'w, T>> {
         self.make_streams::<T>()?;
-        let output = zeroed(OUTPUT_VALUES, output)?;
+        let output = zeroed_output(output)?;
         let mut exchange = Exchange::default();
         fill(&mut exchange.messages);
         exchange.begin();

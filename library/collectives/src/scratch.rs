@@ -16,6 +16,14 @@ pub(crate) fn zeroed<T: Pod>(what: &'static str, length: usize) -> Result<Vec<T>
     T::new_vec_zeroed(length).map_err(|_| out_of_memory::<T>(what, length))
 }
 
+/// Returns `length` zero values for the output of a started operation.
+///
+/// # Errors
+/// As [`zeroed`].
+pub(crate) fn zeroed_output<T: Pod>(length: usize) -> Result<Vec<T>> {
+    zeroed("the output of a started collective operation", length)
+}
+
 /// Returns an empty vector with room for `length` values for `what`.
 ///
 /// # Errors

@@ -7,13 +7,12 @@ use pelago_rma::{Background, Context, Error, Pod, Result};
 
 use crate::collectives::{Collectives, Key};
 use crate::counted::exchange::{Buffers, Exchange};
-use crate::counts::OUTPUT_VALUES;
 use crate::executor::Ends;
 use crate::limits::STARTED_MAX;
 use crate::member::{InFlight, Member, Uses};
 use crate::operator::{Fold, Nothing};
 use crate::plan_state::{PlanState, shifts};
-use crate::scratch::zeroed;
+use crate::scratch::zeroed_output;
 use crate::{Collective, Operator};
 
 /// A started operation, with its values.
@@ -333,7 +332,7 @@ impl<'w> Collectives<'w> {
     /// Starts an operation that combines nothing and has a separate output.
     fn start_of<T: Pod>(&self, operation: Collective, count: usize, input: Vec<T>) -> Result<Started<'_, 'w, T>> {
         let blocks = operation.blocks_out(self.position(), self.team().size()) as usize;
-        let output = zeroed(OUTPUT_VALUES, blocks.saturating_mul(count))?;
+        let output = zeroed_output(blocks.saturating_mul(count))?;
         self.start_once(operation, count, (Some(input), output), Box::new(Nothing), false)
     }
 }
