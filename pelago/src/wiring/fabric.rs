@@ -8,6 +8,8 @@ use pelago_launch::{LaunchSettings, LocalBootstrap, ProgressMode, names};
 use pelago_ofi::{FabricChoice, FabricName, NAME, Ofi, Setup};
 #[cfg(feature = "udp")]
 use pelago_ofi::{Introduced, Introduction};
+#[cfg(feature = "udp")]
+use pelago_platform::Fault;
 use pelago_platform::{Address, Bootstrap, Transport, Wait};
 use pelago_shm::RankStage;
 use pelago_sync::Doorbell;
@@ -33,7 +35,11 @@ pub(super) fn introduce<C: Transport>(
     let host = local.host().clone();
     let find = Box::new(move |rank| host.address_of(rank).map(|address| Address(address.to_string().into())));
     let setup = setup(settings, local, Box::new(|_| None))?;
-    Introduced::new(setup, Introduction { control, find }).map_err(|error| io::Error::other(error.to_string()))
+    let host = local.host().clone();
+    // As for udp: other ranks may still reach it.
+    let unreachable = Box::new(move |rank| host.fail(Fault::Unreachable(rank)));
+    let introduction = Introduction { control, find, failure_limit: settings.failure_limit, unreachable };
+    Introduced::new(setup, introduction).map_err(|error| io::Error::other(error.to_string()))
 }
 
 /// Returns the setup of a rank's transport.

@@ -146,3 +146,16 @@ fn a_host_whose_launcher_is_killed_or_that_is_unplugged_from_the_fabric() {
         assert!((0..4).any(|rank| line.starts_with(&unreachable(rank))), "{way}: {line}");
     }
 }
+
+/// All ranks are alive, and datagrams pass.
+#[test]
+fn a_fabric_whose_packets_are_dropped_without_an_error() {
+    for way in ["put", "get", "add"] {
+        let Some(network) = Network::ordinary(2).filter(|network| is_installed() && network.filter(0, "counter")) else { return };
+        let job = Running::start(&network, 1, &TCP, &[PROGRAM, "exchange", way]);
+        assert!(network.refuse_streams());
+        let line = job.end_lost();
+        let unreachable = |rank: usize| format!("rank {rank} (host {}) is alive but unreachable: ", network.hosts()[rank]);
+        assert!((0..2).any(|rank| line.starts_with(&unreachable(rank))), "{way}: {line}");
+    }
+}

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{AddressLayout, AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
+use pelago_base::{AddressLayout, AtomicOperator, Duration, Failure, GlobalAddress, Instant, Rank, SegmentId, Width};
 use pelago_kit::Loopback;
 use pelago_kit::conformance::Ends;
 use pelago_memory::Cells;
 use pelago_platform::{Address, Capabilities, Completion, Endpoint, Flags, Network, Operation, Registry, Token, Transport};
 
-use crate::fabric::mock::{Failing, Profile, World};
+use crate::fabric::mock::{Failing, Profile, Silent, World};
 use crate::{Introduced, Introduction, Ofi, Setup};
 
 /// Ranks that were reported as lost.
@@ -32,8 +32,16 @@ fn setup(me: Rank, layout: AddressLayout, provider: &str, lost: &Lost) -> Setup 
     }
 }
 
-fn introduction(control: Loopback) -> Introduction<Loopback> {
-    Introduction { control, find: Box::new(|rank: Rank| Some(Address(rank.number().to_le_bytes().into()))) }
+const FAILURE_LIMIT: Duration = Duration::from_milliseconds(5_000);
+
+fn introduction(control: Loopback, unreachable: &Lost) -> Introduction<Loopback> {
+    let unreachable = unreachable.clone();
+    Introduction {
+        control,
+        find: Box::new(|rank: Rank| Some(Address(rank.number().to_le_bytes().into()))),
+        failure_limit: FAILURE_LIMIT,
+        unreachable: Box::new(move |rank| unreachable.lock().unwrap().push(rank)),
+    }
 }
 
 /// Ranks with an even number have another fabric than those with an odd one.
@@ -50,7 +58,7 @@ fn differing(ranks: u32) -> Ends<Introduced<Loopback>> {
             wake: Box::new(move || _ = wakes[me as usize].fetch_add(1, Ordering::Relaxed)),
             ..setup(Rank::new(me), layout, &fabrics[me as usize % 2], &Lost::default())
         };
-        Introduced::new(setup, introduction(control)).unwrap()
+        Introduced::new(setup, introduction(control, &Lost::default())).unwrap()
     };
     let failed = |ends: &mut BTreeMap<Rank, Introduced<Loopback>>, rank| {
         if let Some(end) = ends.remove(&rank) {
@@ -63,12 +71,21 @@ fn differing(ranks: u32) -> Ends<Introduced<Loopback>> {
 
 pelago_kit::conformance!(differing, differing);
 
+/// Number of ranks of a [`Job`].
+const RANKS: u32 = 3;
+
+fn layout() -> AddressLayout {
+    AddressLayout::new(RANKS, 1 << 25).unwrap()
+}
+
 /// Ranks of one fabric, each with a heap, that find each other through another transport, or know each other.
 pub(crate) struct Job<T> {
     pub(crate) ends: Vec<T>,
     memory: Vec<Cells<'static>>,
     layout: AddressLayout,
     lost: Lost,
+    /// Ranks that were reported as unreachable.
+    unreachable: Lost,
     provider: String,
     now: Instant,
     completed: Vec<Completion>,
@@ -76,8 +93,7 @@ pub(crate) struct Job<T> {
 
 impl<T: Transport> Job<T> {
     fn new(provider: String, end: impl Fn(Rank, AddressLayout, &str, &Lost) -> T) -> Self {
-        const RANKS: u32 = 3;
-        let layout = Ends::<Ofi>::layout(RANKS);
+        let layout = layout();
         let lost = Lost::default();
         let mut ends: Vec<_> = (0..RANKS).map(|rank| end(Rank::new(rank), layout, &provider, &lost)).collect();
         let memory: Vec<_> = ends.iter().map(|_| Cells::from_mut(vec![0_u64; 1024].leak())).collect();
@@ -85,7 +101,8 @@ impl<T: Transport> Job<T> {
             let start = layout.encode(rank, SegmentId::SYMMETRIC, 0).unwrap();
             end.memory().register(start, (*memory).into()).unwrap();
         }
-        Self { ends, memory, layout, lost, provider, now: Instant::ZERO, completed: Vec::new() }
+        let unreachable = Lost::default();
+        Self { ends, memory, layout, lost, unreachable, provider, now: Instant::ZERO, completed: Vec::new() }
     }
 
     fn world<R>(&self, change: impl FnOnce(&mut World) -> R) -> R {
@@ -114,7 +131,7 @@ impl<T: Transport> Job<T> {
         }
     }
 
-    fn results(&self) -> BTreeMap<u64, Result<u64, pelago_base::Failure>> {
+    fn results(&self) -> BTreeMap<u64, Result<u64, Failure>> {
         let results: BTreeMap<_, _> = self.completed.iter().map(|done| (done.token.0, done.result)).collect();
         assert_eq!(results.len(), self.completed.len(), "each completes once");
         results
@@ -139,11 +156,13 @@ pub(crate) fn known(provider: String) -> Job<Ofi> {
 
 /// Ranks that another transport introduces.
 fn introduced(provider: String) -> Job<Introduced<Loopback>> {
-    let control = Mutex::new(Loopback::network(Ends::<Ofi>::layout(3), 3));
-    Job::new(provider, |rank, layout, provider, lost| {
+    let control = Mutex::new(Loopback::network(layout(), RANKS));
+    let unreachable = Lost::default();
+    let job = Job::new(provider, |rank, layout, provider, lost| {
         let control = control.lock().unwrap().remove(0);
-        Introduced::new(setup(rank, layout, provider, lost), introduction(control)).unwrap()
-    })
+        Introduced::new(setup(rank, layout, provider, lost), introduction(control, &unreachable)).unwrap()
+    });
+    Job { unreachable, ..job }
 }
 
 pub(crate) const STEP: Duration = Duration::from_microseconds(10);
@@ -350,7 +369,7 @@ fn reads_are_repeated_by_another_way_and_writes_are_not() {
     job.post(0, third, Operation::Write { to: job.at(2, 0), bytes: &8_u64.to_ne_bytes() }, 4);
     job.look(100, STEP);
     let lost = Rank::new(2);
-    assert_eq!(job.results()[&4], Err(pelago_base::Failure::PeerLost(lost)));
+    assert_eq!(job.results()[&4], Err(Failure::PeerLost(lost)));
     assert_eq!(*job.lost.lock().unwrap(), [lost]);
     // The other rank is reached as before.
     job.post(0, to, Operation::Atomic { at: job.at(1, 0), width: Width::Eight, operator: ADD, operand: 1 }, 5);
@@ -374,4 +393,141 @@ fn a_rank_that_cannot_answer_goes_around_and_reports_who_asks_it() {
     job.post(1, back, at(&job, 0), 2);
     job.look(200, STEP);
     assert_eq!(*job.lost.lock().unwrap(), [Rank::new(1)]);
+}
+
+/// Ranks of a job whose first one has written to the second one by an access, and the endpoint of the second.
+fn met(profile: Profile) -> (Job<Introduced<Loopback>>, Endpoint) {
+    let mut job = introduced(World::provider(profile, 1, 0));
+    let to = job.connect(0, 1);
+    job.post(0, to, Operation::Write { to: job.at(1, 0), bytes: &[1; 8] }, 0);
+    job.look(200, STEP);
+    assert_eq!(job.results()[&0], Ok(0));
+    (job, to)
+}
+
+impl<T: Transport> Job<T> {
+    /// Lets all ranks poll ten times a second, for so many seconds.
+    fn pass(&mut self, seconds: u32) {
+        self.look(10 * seconds, Duration::from_milliseconds(100));
+    }
+
+    fn unreachable(&self) -> Vec<Rank> {
+        self.unreachable.lock().unwrap().clone()
+    }
+}
+
+/// The state of a write is unknown, so that no other transport may repeat it.
+#[test]
+fn a_fabric_that_goes_silent_during_a_write_makes_the_peer_unreachable() {
+    for profile in [Profile::VERBS, Profile::CXI, Profile::EFA, Profile::OPX] {
+        let (mut job, to) = met(profile);
+        job.world(|world| world.silent = Silent::Everything(1));
+        job.post(0, to, Operation::Write { to: job.at(1, 8), bytes: &[2; 8] }, 1);
+        job.post(0, to, Operation::Atomic { at: job.at(1, 0), width: Width::Eight, operator: ADD, operand: 1 }, 2);
+        job.pass(99);
+        assert_eq!((job.completed.len(), job.unreachable()), (1, vec![]), "{}: it may answer", profile.name);
+        job.pass(2);
+        let (peer, results) = (Rank::new(1), job.results());
+        assert_eq!(job.unreachable(), [peer], "{}", profile.name);
+        assert_eq!(results[&2], Err(Failure::Unreachable(peer)));
+        assert!(!results.contains_key(&1), "the provider still uses the memory of the access");
+        job.post(0, to, Operation::Get { from: job.at(1, 0), to: job.memory[0].part(0, 8).unwrap() }, 3);
+        job.world(|world| world.silent = Silent::Nothing);
+        job.pass(1);
+        assert_eq!([1, 3].map(|token| job.results()[&token]), [Err(Failure::Unreachable(peer)); 2]);
+        assert!(job.lost.lock().unwrap().is_empty());
+    }
+}
+
+/// An owner that waits for a key, without any operation, notices a silent fabric too.
+#[test]
+fn a_fabric_that_goes_silent_while_a_key_is_called_back_ends_the_wait() {
+    let (mut job, _) = met(Profile::CXI);
+    job.world(|world| world.silent = Silent::Everything(0));
+    let start = job.at(1, 0);
+    assert!(!job.ends[1].deregister(start), "it is lent");
+    assert!(job.ends[1].next_deadline().is_some());
+    job.pass(99);
+    assert!(!job.ends[1].deregister(start) && job.unreachable().is_empty());
+    job.pass(2);
+    assert_eq!(job.unreachable(), [Rank::new(0)]);
+    assert!(job.ends[1].deregister(start));
+}
+
+/// Nothing that was sent has an effect: the other transport reads. The key that arrives late is returned.
+#[test]
+fn a_fabric_that_goes_silent_before_a_read_is_gone_around() {
+    let mut job = introduced(World::provider(Profile::VERBS, 1, 0));
+    let to = job.connect(0, 1);
+    let at = job.at(1, 0);
+    job.post(0, to, Operation::Atomic { at, width: Width::Eight, operator: ADD, operand: 9 }, 0);
+    job.look(200, STEP);
+    assert_eq!(job.results()[&0], Ok(0), "they have met, and the region is unknown");
+    job.world(|world| world.silent = Silent::Everything(1));
+    job.post(0, to, Operation::Get { from: at, to: job.memory[0].part(8, 8).unwrap() }, 1);
+    job.pass(99);
+    assert_eq!(job.results().len(), 1);
+    job.pass(2);
+    assert_eq!((job.results()[&1], job.word(0, 1), job.unreachable()), (Ok(0), 9, vec![]));
+    job.world(|world| world.silent = Silent::Nothing);
+    job.pass(1);
+    assert!(job.ends[1].deregister(at), "the key was returned");
+}
+
+/// Answers within the limit, and those of a peer that itself waits for another one, are signs of life; and a rank that was stopped waits anew.
+#[test]
+fn a_slow_peer_is_not_given_up() {
+    let (mut job, to) = met(Profile::CXI);
+    for turn in 1..4 {
+        job.world(|world| world.silent = Silent::Everything(1));
+        job.post(0, to, Operation::Write { to: job.at(1, 8), bytes: &[2; 8] }, turn);
+        job.pass(95);
+        job.world(|world| world.silent = Silent::Nothing);
+        // Each write ends between two checks, and the next one is in flight at the second.
+        job.look(50, STEP);
+        assert_eq!(job.results()[&turn], Ok(0));
+    }
+    job.world(|world| world.silent = Silent::Everything(1));
+    job.post(0, to, Operation::Write { to: job.at(1, 8), bytes: &[2; 8] }, 4);
+    job.pass(95);
+    job.now = job.now + Duration::from_seconds(1000.0);
+    job.pass(95);
+    assert_eq!(job.unreachable(), [], "the rank itself was stopped");
+    job.world(|world| world.silent = Silent::Nothing);
+    job.pass(1);
+    assert_eq!(job.results()[&4], Ok(0));
+}
+
+#[test]
+fn a_peer_that_waits_for_a_silent_one_is_not_given_up() {
+    let (mut job, to) = met(Profile::CXI);
+    let copy = |job: &Job<_>| Operation::Copy { from: job.at(1, 0), to: job.at(2, 0), bytes: 8 };
+    job.post(0, to, copy(&job), 1);
+    job.pass(1);
+    assert_eq!(job.results()[&1], Ok(0), "the second rank knows the third one");
+    job.world(|world| world.silent = Silent::Accesses(2));
+    job.post(0, to, copy(&job), 2);
+    job.pass(300);
+    assert_eq!(job.unreachable(), [Rank::new(2)], "only the second rank waits for it");
+    assert!(!job.results().contains_key(&2));
+}
+
+/// An access gives no sign of life before its end.
+#[test]
+fn a_long_access_has_more_time() {
+    const BYTES: usize = 25_000_000;
+    let mut job = introduced(World::provider(Profile::CXI, 1, 0));
+    let to = job.connect(0, 1);
+    let at = job.layout.encode(Rank::new(1), SegmentId::REGISTERED_FIRST, 0).unwrap();
+    let [there, here] = [(); 2].map(|()| Cells::from_mut(vec![0_u64; BYTES / 8].leak()));
+    job.ends[1].register(at, there.into()).unwrap();
+    job.post(0, to, Operation::Put { from: here, to: at }, 0);
+    job.look(500, STEP);
+    assert_eq!(job.results()[&0], Ok(0));
+    job.world(|world| world.silent = Silent::Everything(1));
+    job.post(0, to, Operation::Put { from: here, to: at }, 1);
+    job.pass(101);
+    assert_eq!(job.unreachable(), []);
+    job.pass(3);
+    assert_eq!(job.unreachable(), [Rank::new(1)]);
 }

@@ -7,6 +7,7 @@
 //!     │ HELLO (fabric) ════════════════════▶ │  from here on as between ranks of one host
 //!     │ get (control), while it is awaited ▶ │  whether it lives is found out by the control transport
 //!     │ put, get … (control), instead ─────▶ │  where the fabric does not lead
+//!     │ GET (fabric), each failure limit ══▶ │  while it owes an answer over the fabric and is silent
 //! ```
 
 use std::collections::{BTreeMap, VecDeque};
@@ -18,8 +19,12 @@ use pelago_platform::{
     RegisterError, Registry, Token, Transport,
 };
 
+use crate::engine::Awaited;
 use crate::fabric::FabricError;
-use crate::limits::{PROBE_MILLISECONDS, QUESTION_PAUSE_MILLISECONDS, QUESTIONS_MAX};
+use crate::limits::{
+    PAUSE_MILLISECONDS, PROBE_MILLISECONDS, QUESTION_PAUSE_MILLISECONDS, QUESTIONS_MAX, SILENCE_FAILURE_LIMITS,
+    SLOWEST_BYTES_PER_SECOND,
+};
 use crate::message::ADDRESS_BYTES_MAX;
 use crate::transport::{Ofi, Setup};
 
@@ -29,6 +34,10 @@ pub struct Introduction<C> {
     pub control: C,
     /// Returns the address of a rank on this transport.
     pub find: Box<dyn Fn(Rank) -> Option<Address> + Send>,
+    /// The failure limit of the job: operations to a peer that owes an answer over the fabric end after 20 of them without a sign of life.
+    pub failure_limit: Duration,
+    /// Called with each rank whose operations have ended so: it is alive, and the fabric does not reach it.
+    pub unreachable: Box<dyn Fn(Rank) + Send>,
 }
 
 /// [`Ofi`] between ranks that do not know each other's endpoints: they read them from each other's memory through a control transport, at the
@@ -52,11 +61,23 @@ pub struct Introduced<C> {
     wanted: VecDeque<Rank>,
     /// Whether this rank has connected to a peer since the last queries.
     has_met: bool,
+    failure_limit: Duration,
+    unreachable: Box<dyn Fn(Rank) + Send>,
     /// Peers for which operations waited at the last probe.
-    awaited: Vec<Rank>,
+    awaited: BTreeMap<Rank, Silence>,
+    last_probe: Instant,
     next_probe: Instant,
     retry: Option<Instant>,
     answers: Vec<Completion>,
+}
+
+/// Silence of a peer over the fabric.
+#[derive(Clone, Copy)]
+struct Silence {
+    /// When the peer has last given a sign of life, or begun to owe an answer.
+    since: Instant,
+    /// When it was last asked for a sign of life.
+    asked: Instant,
 }
 
 /// An outstanding read of another rank's record.
@@ -76,7 +97,7 @@ impl<C: Transport> Introduced<C> {
     /// # Errors
     /// As [`Ofi::new`]; or the control transport cannot register the record.
     pub fn new(setup: Setup, introduction: Introduction<C>) -> Result<Self, FabricError> {
-        let Introduction { mut control, find } = introduction;
+        let Introduction { mut control, find, failure_limit, unreachable } = introduction;
         let (me, layout) = (setup.me, setup.layout);
         let ofi = Ofi::open(setup, true)?;
         let address = ofi.address().0;
@@ -106,7 +127,10 @@ impl<C: Transport> Introduced<C> {
             last: 0,
             wanted: VecDeque::new(),
             has_met: false,
-            awaited: Vec::new(),
+            failure_limit,
+            unreachable,
+            awaited: BTreeMap::new(),
+            last_probe: Instant::ZERO,
             next_probe: Instant::ZERO,
             retry: None,
             answers: Vec::new(),
@@ -204,14 +228,53 @@ impl<C: Transport> Introduced<C> {
         engine.look_for_silent();
         let awaited = engine.awaited();
         drop(engine);
-        for &rank in &awaited {
+        for &Awaited { rank, .. } in &awaited {
             let is_asked = self.asked.values().any(|question| question.rank == rank);
-            if !is_asked && self.awaited.contains(&rank) && self.question(now, rank, false) == Err(PostError::Full) {
+            if !is_asked && self.awaited.contains_key(&rank) && self.question(now, rank, false) == Err(PostError::Full) {
                 break;
             }
         }
-        self.awaited = awaited;
+        self.watch(now, awaited);
     }
+
+    /// Ends operations to peers that have owed an answer over the fabric for too long, although the control transport reaches them. A
+    /// fabric over sockets reports a network that drops its packets only after minutes.
+    fn watch(&mut self, now: Instant, awaited: Vec<Awaited>) {
+        let was_away = now.since(self.last_probe) > Duration::from_milliseconds(PAUSE_MILLISECONDS);
+        self.last_probe = now;
+        let before = std::mem::take(&mut self.awaited);
+        let limit = self.failure_limit.as_picoseconds().saturating_mul(SILENCE_FAILURE_LIMITS);
+        let mut unreachable = Vec::new();
+        for Awaited { rank, owes, was_heard } in awaited {
+            let known = before.get(&rank).copied().filter(|_| owes && !was_heard && !was_away);
+            let mut silence = known.unwrap_or(Silence { since: now, asked: now });
+            let silent = now.since(silence.since).as_picoseconds();
+            let mut engine = self.ofi.shared.lock();
+            if silent >= limit && silent >= limit.saturating_add(transfer_time(engine.access_bytes())) {
+                if engine.give_up_silent(rank) {
+                    unreachable.push(rank);
+                }
+                continue;
+            }
+            if now.since(silence.asked) >= self.failure_limit {
+                silence.asked = now;
+                engine.ask_silent(rank);
+            }
+            drop(engine);
+            self.awaited.insert(rank, silence);
+        }
+        if !unreachable.is_empty() {
+            // Another thread of this rank may wait for the operations.
+            self.ofi.shared.tell(true, Vec::new());
+            unreachable.into_iter().for_each(|rank| (self.unreachable)(rank));
+        }
+    }
+}
+
+/// Returns the time in ps that accesses of so many bytes take on the slowest network.
+fn transfer_time(bytes: u64) -> u64 {
+    const PICOSECONDS_PER_BYTE: u64 = 1_000_000_000_000 / SLOWEST_BYTES_PER_SECOND;
+    bytes.saturating_mul(PICOSECONDS_PER_BYTE)
 }
 
 /// Allocates memory for the record of a rank. It lives as long as the process: until then a peer may read it, or an answer may arrive.
@@ -279,7 +342,7 @@ impl<C: Transport> Transport for Introduced<C> {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let probe = self.ofi.shared.lock().has_operations().then_some(self.next_probe);
+        let probe = self.ofi.shared.lock().is_waiting().then_some(self.next_probe);
         [probe, self.retry, self.control.next_deadline(), self.ofi.next_deadline()].into_iter().flatten().min()
     }
 

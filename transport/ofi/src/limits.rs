@@ -60,6 +60,16 @@ pub const QUESTIONS_MAX: usize = 64;
 /// Period in ms of the liveness probes to a peer for which the rank waits: shorter than any failure limit.
 pub const PROBE_MILLISECONDS: u64 = 200;
 
+/// Number of failure limits after which a peer is given up that owes an answer over the fabric, as over udp.
+pub const SILENCE_FAILURE_LIMITS: u64 = 20;
+
+/// Rate in bytes/s that accesses in flight are allowed in addition: a long one completes as a whole, and gives no sign of life before. A tenth of
+/// Gigabit Ethernet, whose links a rank may share with others.
+pub const SLOWEST_BYTES_PER_SECOND: u64 = 12_500_000;
+
+/// Time in ms between two checks from which on the rank itself was stopped or computed: a wait for peers begins anew.
+pub const PAUSE_MILLISECONDS: u64 = 1_000;
+
 /// Time in ms after which a probe that found no free slot is retried.
 pub const QUESTION_PAUSE_MILLISECONDS: u64 = 1;
 

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{Instant, Rank};
+use pelago_base::{Duration, Instant, Rank};
 use pelago_kit::Loopback;
 use pelago_kit::conformance::Ends;
 use pelago_ofi::{FabricError, FabricName, Introduced, Introduction, Ofi, Setup};
@@ -33,7 +33,8 @@ fn introduced(ranks: u32) -> Ends<Introduced<Loopback>> {
             is_oversubscribed: false,
         };
         let find = Box::new(|rank: Rank| Some(Address(rank.number().to_le_bytes().into())));
-        Introduced::new(setup, Introduction { control, find }).unwrap()
+        let failure_limit = Duration::from_seconds(5.0);
+        Introduced::new(setup, Introduction { control, find, failure_limit, unreachable: Box::new(|_| ()) }).unwrap()
     };
     let failed = |ends: &mut BTreeMap<Rank, _>, rank| {
         drop(ends.remove(&rank));

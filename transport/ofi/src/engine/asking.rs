@@ -390,7 +390,7 @@ impl Engine {
             What::Atomic { at, .. } => at,
         };
         match (result, &self.peers[peer].way) {
-            (Ok(()), _) => {}
+            (Ok(()), _) => self.peers[peer].was_heard = true,
             // The owner's provider has refused the key.
             (Err(libc::EACCES | libc::EPERM | libc::EKEYREJECTED), _) => operation.result = Err(Failure::OutOfBounds(at)),
             (Err(_), Way::Lost(_)) => {}
@@ -442,7 +442,7 @@ impl Engine {
         let waits = |posted: &&mut Posted| {
             posted.peer == peer && posted.unanswered > 0 && !matches!(posted.path, Path::Access(_) | Path::Around)
         };
-        let Some(operation) = self.operations.get_mut(key).filter(waits) else { return };
+        let Some(operation) = self.operations.get_mut(key).filter(waits) else { return self.return_unused(peer, header) };
         let count = usize::from(operation.is_half());
         operation.unanswered -= 1;
         let looked = operation.path == Path::Looking;
@@ -524,6 +524,17 @@ impl Posted {
 }
 
 impl What {
+    /// Number of bytes that are moved.
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Self::Write { bytes, .. } => bytes.len() as u64,
+            Self::Put { from, .. } => from.bytes(),
+            Self::Get { to, .. } => to.bytes() as u64,
+            Self::Copy { bytes, .. } => *bytes,
+            Self::Atomic { width, .. } => width.bytes(),
+        }
+    }
+
     /// A piece of the bytes that are written.
     fn piece(&self, skip: u64, bytes: u64) -> Result<Vec<u8>, Failure> {
         match self {
@@ -551,10 +562,14 @@ mod tests {
         let [owner, poster] = [job.connect(0, 1), job.connect(1, 0)].map(|endpoint| endpoint.0 as usize);
         job.look(50, STEP);
         let at = job.at(1, 0);
-        let question = Header { kind: kind::LOOKUP, at: at.bits().into(), ..Header::default() };
-        let answer = Header { kind: kind::REGION, code: 1, whole: 8192.into(), ..question };
+        let answer = Header { kind: kind::REGION, code: 1, at: at.bits().into(), whole: 8192.into(), ..Header::default() };
         let nothing = Cells::from_mut(Vec::<u64>::new().leak());
-        (0..3).for_each(|_| job.ends[1].shared.lock().serve(poster, &question, nothing));
+        // The answers themselves arrive below: no operation of the poster waits for them.
+        {
+            let mut engine = job.ends[1].shared.lock();
+            engine.regions.get_mut(at).unwrap().1.lent_to.insert(poster, 3);
+            engine.peers[poster].lent.insert(at.bits());
+        }
         let know = |engine: &mut Engine, times: u32| (0..times).for_each(|_| engine.know(owner, &answer, nothing));
         know(&mut job.ends[0].shared.lock(), 2);
         job.ends[0].shared.lock().forget(owner, at.bits());

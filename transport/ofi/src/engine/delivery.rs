@@ -219,10 +219,15 @@ impl Engine {
         matches!(kind, kind::DONE..=kind::ELSEWHERE | kind::REVOKED | kind::WRITTEN) || kind == kind::WELCOME && !self.seeks
     }
 
+    /// Whether a peer waits for a message that has failed or waits for space.
+    pub(super) fn owes_peer(&self, peer: usize) -> bool {
+        let Peer { delivery, outbox, .. } = &self.peers[peer];
+        delivery.failed().chain(outbox.iter().map(|message| &message[..])).any(|message| self.is_owed(message))
+    }
+
     /// Handles a peer that cannot be reached according to the fabric. Another transport takes over if the state of all operations is known.
     pub(super) fn fabric_lost(&mut self, peer: usize) {
-        let Peer { delivery, outbox, .. } = &self.peers[peer];
-        if delivery.failed().chain(outbox.iter().map(|message| &message[..])).any(|message| self.is_owed(message)) {
+        if self.owes_peer(peer) {
             self.fabric_lost_for_good(peer);
         } else if matches!(self.peers[peer].way, Way::Around) || self.may_go_around(peer) {
             let Peer { delivery, is_failing, .. } = &mut self.peers[peer];

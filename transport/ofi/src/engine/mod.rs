@@ -27,6 +27,7 @@ mod delivery;
 mod detour;
 mod devices;
 mod serving;
+mod silence;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
@@ -42,6 +43,7 @@ use crate::limits::{CALLS_PER_LOOK, RECEIVE_SLOTS, TRANSMIT_SLOTS};
 use crate::message::{End, Header, Published, kind, sender};
 use delivery::Delivery;
 use devices::{DeviceSegments, OwnDevice};
+pub(crate) use silence::Awaited;
 
 /// Returns the published address of a rank, if there is such a rank.
 pub(crate) type Find = Box<dyn Fn(Rank) -> Option<Address> + Send>;
@@ -78,6 +80,8 @@ pub(crate) struct Engine {
     sought: BTreeSet<Rank>,
     wanted: Vec<Rank>,
     regions: Regions<Own>,
+    /// Number of regions that are being deregistered.
+    closing: usize,
     peers: Vec<Peer>,
     by_rank: BTreeMap<Rank, usize>,
     operations: Slab<Posted>,
@@ -154,6 +158,8 @@ struct Peer {
     delivery: Delivery,
     /// Number of checks since it was greeted.
     looks: u32,
+    /// Whether it has given a sign of life since the last check.
+    was_heard: bool,
     /// Its regions of which this rank holds the keys, by their first address.
     known: BTreeMap<u64, Known>,
     /// The regions of this rank of which it holds the keys.
@@ -312,6 +318,7 @@ impl Engine {
             sought: BTreeSet::new(),
             wanted: Vec::new(),
             regions: Regions::new(layout),
+            closing: 0,
             peers: Vec::new(),
             by_rank: BTreeMap::new(),
             operations: Slab::new(),
@@ -373,18 +380,9 @@ impl Engine {
         endpoint(peer, rail)
     }
 
-    /// Peers for which operations wait.
-    pub(crate) fn awaited(&self) -> Vec<Rank> {
-        let is_awaited = |peer: &&Peer| match peer.way {
-            Way::Greeted | Way::Open => peer.is_awaited(),
-            Way::Me | Way::Sought | Way::Around | Way::Lost(_) => false,
-        };
-        self.peers.iter().filter(is_awaited).map(|peer| peer.rank).collect()
-    }
-
-    /// Whether operations have not ended.
-    pub(crate) fn has_operations(&self) -> bool {
-        !self.operations.is_empty()
+    /// Whether operations have not ended, or regions are being deregistered.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.operations.is_empty() || self.closing > 0
     }
 
     fn add(&mut self, rank: Rank, way: Way, address: FiAddress, nonce: u64) -> usize {
@@ -403,6 +401,7 @@ impl Engine {
             outbox: VecDeque::new(),
             delivery: Delivery::default(),
             looks: 0,
+            was_heard: false,
             known: BTreeMap::new(),
             lent: BTreeSet::new(),
         });
@@ -432,6 +431,7 @@ impl Engine {
     pub(crate) fn deregister(&mut self, start: GlobalAddress) -> bool {
         let Some((_, own)) = self.regions.get_mut(start) else { return true };
         if !std::mem::replace(&mut own.is_closing, true) {
+            self.closing += 1;
             for peer in own.lent_to.keys().copied().collect::<Vec<_>>() {
                 self.tell(peer, Header { kind: kind::REVOKE, at: start.bits().into(), ..Header::default() }, &[]);
             }
@@ -446,6 +446,7 @@ impl Engine {
 
     fn remove(&mut self, start: GlobalAddress) {
         let Some((memory, own)) = self.regions.remove(start) else { return };
+        self.closing -= usize::from(own.is_closing);
         let registrations = self.ports.iter_mut().zip(own.registrations);
         let is_closed = registrations.fold(true, |all, (port, registration)| port.deregister(registration) && all);
         if let Some(device) = own.device {
@@ -559,9 +560,11 @@ impl Engine {
         if header.nonce.get() != self.nonce {
             return;
         }
-        match self.by_rank.get(&sender(header)) {
-            Some(&peer) if rail == FIRST => self.arrived(peer, header, payload),
-            Some(&peer) if header.kind == kind::RAIL && usize::from(header.code) == rail => {
+        let known = self.by_rank.get(&sender(header)).copied();
+        known.into_iter().for_each(|peer| self.peers[peer].was_heard = true);
+        match known {
+            Some(peer) if rail == FIRST => self.arrived(peer, header, payload),
+            Some(peer) if header.kind == kind::RAIL && usize::from(header.code) == rail => {
                 self.tell(peer, Header { kind: kind::RAIL_LEADS, code: header.code, ..Header::default() }, &[]);
             }
             None if rail == FIRST && header.kind == kind::HELLO && header.number.get() == 0 => self.greeted(header, payload),

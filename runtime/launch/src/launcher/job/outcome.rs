@@ -154,7 +154,7 @@ impl fmt::Display for JobOutcome {
             Self::Unreachable(process) => write!(
                 f,
                 "{process} is alive but unreachable: for 20 times the failure limit nothing of it has arrived, or a datagram has not \
-                 arrived at it; check that UDP passes in both directions (routes, firewalls), that all links carry packets as long \
+                 arrived at it; check that UDP, and what --fabric uses, pass in both directions (routes, firewalls), that all links carry packets as long \
                  as the MTU of the hosts' interfaces and, with --progress manual, that the rank calls the library; the job was ended"
             ),
             Self::LeftWithoutJoining(process) => {

@@ -12,4 +12,4 @@ mod interface;
 mod world;
 
 pub(super) use interface::library;
-pub(crate) use world::{DeviceSupport, Failing, Profile, World};
+pub(crate) use world::{DeviceSupport, Failing, Profile, Silent, World};

@@ -89,6 +89,16 @@ pub(crate) enum Failing {
     Reads,
 }
 
+/// Operations that neither arrive nor fail while this is set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Silent {
+    Nothing,
+    /// Everything to and from the endpoint that was opened after this number of others.
+    Everything(usize),
+    /// Accesses to and from it.
+    Accesses(usize),
+}
+
 /// Support of a provider for device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeviceSupport {
@@ -113,6 +123,8 @@ pub(crate) struct World {
     pub(crate) drops: bool,
     /// Whether messages are held back.
     pub(crate) holds: bool,
+    /// Operations that neither arrive nor fail.
+    pub(crate) silent: Silent,
     /// Number of domains of the provider.
     pub(crate) domains: usize,
     /// Domain by which nothing arrives at its target.
@@ -258,6 +270,7 @@ impl World {
             failing: Failing::Everything,
             drops: false,
             holds: false,
+            silent: Silent::Nothing,
             domains: 1,
             severed: None,
             devices: DeviceSupport::Whole,
@@ -324,7 +337,13 @@ impl World {
         let Wire { from, to, what, .. } = &self.wire[at];
         let Some(target) = self.endpoints.get(to) else { return *from == endpoint };
         let is_message = matches!(what, What::Send);
-        if is_message && self.holds {
+        let concerns = |opened: usize| self.endpoints.keys().nth(opened).is_some_and(|endpoint| [from, to].contains(&endpoint));
+        let is_silent = match self.silent {
+            Silent::Nothing => false,
+            Silent::Everything(opened) => concerns(opened),
+            Silent::Accesses(opened) => !is_message && concerns(opened),
+        };
+        if is_silent || is_message && self.holds {
             return false;
         }
         let mover = if self.profile.needs_target || is_message { *to } else { *from };
