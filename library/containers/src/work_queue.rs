@@ -35,7 +35,7 @@ const FIRST: usize = 24;
 /// Maximum number of tasks that a rank offers to other ranks.
 const SHARED_MAX: usize = 1 << 20;
 
-/// Maximum number of tasks that are added and taken out between two reads of the ring's word.
+/// Maximum number of tasks that are added, or by which the private tasks become fewer, between two reads of the ring's word.
 const LOOK_EVERY: u32 = 16;
 
 /// Number of private tasks from which on a rank shares half of them if it shares none.
@@ -54,8 +54,9 @@ pub struct WorkSettings {
     /// Maximum number of shared tasks of a rank; a power of two up to 1,048,576.
     pub shared: usize,
     /// Maximum number of tasks that a thief takes at once. A rank shares half of its private tasks when it has at least two chunks of them and fewer
-    /// shared tasks than a chunk, or has at least four of them and shares none. It looks whenever it has added or taken out half a chunk of tasks, at
-    /// most 16. A rank that never has four tasks, or two chunks if these are fewer, does all of its work alone: choose 1 where tasks are long or few.
+    /// shared tasks than a chunk, or has at least four of them and shares none. It looks whenever it has added, or has taken out on balance, a quarter
+    /// of its tasks, half a chunk, or 16, whichever is the least. A rank that never has four tasks, or two chunks if these are fewer, does all of its
+    /// work alone: choose 1 where tasks are long or few.
     pub chunk: usize,
 }
 
@@ -116,7 +117,7 @@ pub struct WorkQueue<'w, T> {
     taken_by_others: Cell<u64>,
     /// The number of a shared task before which thieves have read all tasks.
     read_before: Cell<u32>,
-    /// Number of tasks to add or to take out before this rank reads the ring's word again.
+    /// Number of tasks to add before this rank reads the ring's word again.
     until_look: Cell<u32>,
     /// The number of private tasks, including the one in execution, that rank 0 has counted; adjusted when tasks move to the ring or come from other ranks.
     /// The difference to the present number is not counted yet.
@@ -138,6 +139,8 @@ struct Stack<T> {
     tasks: Vec<T>,
     /// The index of the oldest task; those before it were shared.
     start: usize,
+    /// The number of tasks, from index 0 on, at which none is taken out before the rank has read the ring's word; at least `start`.
+    stop: usize,
 }
 
 impl<T> Stack<T> {
@@ -148,7 +151,7 @@ impl<T> Stack<T> {
 
     #[inline]
     fn pop(&mut self) -> Option<T> {
-        if self.tasks.len() > self.start { self.tasks.pop() } else { None }
+        if self.tasks.len() > self.stop { self.tasks.pop() } else { None }
     }
 
     fn oldest(&self, count: usize) -> &[T] {
@@ -160,8 +163,10 @@ impl<T> Stack<T> {
         self.start += count;
         if 2 * self.start >= self.tasks.len() {
             self.tasks.drain(..self.start);
+            self.stop = self.stop.saturating_sub(self.start);
             self.start = 0;
         }
+        self.stop = self.stop.max(self.start);
     }
 }
 
@@ -203,7 +208,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
             world,
             settings,
             memory: world.alloc(FIRST + shared * words_of::<T>())?,
-            own: RefCell::new(Stack { tasks: Vec::new(), start: 0 }),
+            own: RefCell::new(Stack { tasks: Vec::new(), start: 0, stop: 0 }),
             words: RefCell::default(),
             first: Cell::new(0),
             taken_by_others: Cell::new(0),
@@ -268,14 +273,9 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
     /// A rank was lost, or the job is at fault.
     #[inline]
     pub fn next(&self) -> Result<Option<T>> {
-        match self.until_look.get() {
-            // The tasks of one list are shared too, although none is added later.
-            0 => self.look_and_share(0)?,
-            until => self.until_look.set(until - 1),
-        }
         // The task is no result of the call that waits: one in registers is read as it was written, word by word, while the writes are on their way.
         match self.pop() {
-            None if self.came_from_others()? => Ok(self.pop()),
+            None if self.has_more()? => Ok(self.pop()),
             task => Ok(task),
         }
     }
@@ -287,9 +287,15 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         Some(task)
     }
 
+    /// Makes the next private task available, or waits for one of another rank.
     #[cold]
     #[inline(never)]
-    fn came_from_others(&self) -> Result<bool> {
+    fn has_more(&self) -> Result<bool> {
+        if self.own.borrow().len() > 0 {
+            // The tasks of one list are shared too, although none is added later.
+            self.look_and_share(0)?;
+            return Ok(true);
+        }
         self.done.set(self.taken.get());
         let mut pause = PAUSE_MIN;
         loop {
@@ -317,19 +323,25 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
     #[cold]
     #[inline(never)]
     fn look_and_share(&self, count: usize) -> Result<()> {
-        self.until_look.set((self.settings.chunk as u32 / 2).min(LOOK_EVERY));
         // Usually there already is a chunk of shared tasks. Others only take, so a number below a chunk stays below.
         let chunk = self.settings.chunk;
-        let own = self.own.borrow().len();
-        if own >= FEW.min(2 * chunk) {
+        let before = self.own.borrow().len();
+        if before >= FEW.min(2 * chunk) {
             let shared = Shared::of(self.memory.local().load(SHARED)).count as usize;
-            if shared == 0 || shared < chunk && own >= 2 * chunk {
+            if shared == 0 || shared < chunk && before >= 2 * chunk {
                 self.share()?;
             }
         }
-        if self.own.borrow().len() + count > self.settings.own {
+        let mut own = self.own.borrow_mut();
+        let tasks = own.len() + count;
+        if tasks > self.settings.own {
             return Err(Error::TooMany { what: "tasks of a rank", limit: self.settings.own });
         }
+        let every = (tasks / 4).max(1).min((chunk / 2).min(LOOK_EVERY as usize));
+        self.until_look.set(every as u32);
+        // Those of a list that is added to no others are shared before the first is taken out.
+        let available = if count > 0 && before < FEW { 0 } else { every.max(1) };
+        own.stop = own.start + tasks.saturating_sub(available);
         Ok(())
     }
 
