@@ -81,10 +81,10 @@ impl<'w, T: Pod, const D: usize> Plans<'w, T, D> {
         &mut self,
         which: usize,
         is_last: bool,
-        kernels: impl FnOnce() -> pelago::Result<()>,
+        wait_for_kernels: impl FnOnce() -> pelago::Result<()>,
     ) -> pelago::Result<()> {
         match self {
-            Self::Host(_) => kernels(),
+            Self::Host(_) => wait_for_kernels(),
             Self::Stream(plans) if is_last => plans[which].wait(),
             Self::Stream(_) => Ok(()),
         }

@@ -36,7 +36,7 @@ const FIRST: usize = 24;
 const SHARED_MAX: usize = 1 << 20;
 
 /// Maximum number of tasks that are added, or by which the private tasks become fewer, between two reads of the ring's word.
-const LOOK_EVERY: u32 = 16;
+const LOOK_EVERY: usize = 16;
 
 /// Number of private tasks from which on a rank shares half of them if it shares none.
 const FEW: usize = 4;
@@ -337,7 +337,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         if tasks > self.settings.own {
             return Err(Error::TooMany { what: "tasks of a rank", limit: self.settings.own });
         }
-        let every = (tasks / 4).max(1).min((chunk / 2).min(LOOK_EVERY as usize));
+        let every = (tasks / 4).max(1).min((chunk / 2).min(LOOK_EVERY));
         self.until_look.set(every as u32);
         // Those of a list that is added to no others are shared before the first is taken out.
         let available = if count > 0 && before < FEW { 0 } else { every.max(1) };

@@ -82,6 +82,7 @@ pub(crate) fn other_targets() -> Verdict {
         } else {
             let mut check = Command::new(env!("CARGO"));
             check.args(["check", "--locked", "--target", target, "--package", "pelago-cli"]);
+            // With musl there are static executables only, and no shared libraries.
             if target.ends_with("gnu") {
                 check.args(["--package", "pelago-acp", "--package", "pelago-shmem"]);
             }
