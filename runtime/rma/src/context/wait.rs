@@ -24,6 +24,11 @@ struct Looks {
     giving_way: u32,
 }
 
+/// Number of polls of the transport without progress after which a spinning wait yields between polls. The awaited operation may need this core: the
+/// thread that executes it, or a rank or another program on a core that the scheduler considers free. By system calls, these polls take some 10 µs, as
+/// long as an operation between two hosts.
+const TRANSPORT_POLLS_ALONE: u32 = 32;
+
 /// First and maximum sleep of a wait for an event that rings no doorbell: the cost of waking a thread, and a delay that is small for such waits.
 const POLL_PAUSES: [Duration; 2] = [Duration::from_microseconds(20), Duration::from_milliseconds(1)];
 
@@ -182,10 +187,10 @@ impl Context {
     }
 
     /// Spins for the configured number of polls, and starts again whenever progress was made: a message is often followed by another, and a wake-up
-    /// takes longer.
+    /// takes longer. Polls of the transport yield the core soon, those of memory take only a few microseconds in total.
     #[inline]
     fn look_at_once<T>(&self, ready: &mut (impl FnMut() -> Result<Option<T>> + ?Sized)) -> Result<Option<T>> {
-        let (mut look, mut idle) = (0, self.pace.idle.at_once);
+        let (mut look, mut idle, mut polls) = (0, self.pace.idle.at_once, 0);
         while look < self.pace.spins {
             look += 1;
             if let Some(found) = ready()? {
@@ -199,7 +204,13 @@ impl Context {
                     return Ok(None);
                 }
                 // Events at the transport, including requests of others, come in succession as well.
-                (look, idle) = (0, 1);
+                (look, idle, polls) = (0, 1, 0);
+            } else if polls < TRANSPORT_POLLS_ALONE {
+                polls += 1;
+            } else {
+                self.shared.wait.yield_now();
+                // A yield takes as long as a poll.
+                look += 1;
             }
         }
         Ok(None)

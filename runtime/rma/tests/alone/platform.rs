@@ -9,7 +9,7 @@ use pelago_platform::{Fault, For};
 use pelago_rma::{Error, GlobalPtr, Result, World};
 
 use super::scripted::Said::{self, *};
-use super::scripted::{HEAP_BYTES, Kind, RANKS, SIGNALLED_BYTES_MIN, SPINS, Script, lone, lone_with, word};
+use super::scripted::{HEAP_BYTES, Kind, POLLS, POLLS_ALONE, RANKS, SIGNALLED_BYTES_MIN, SPINS, Script, lone, lone_with, word};
 use pelago_platform::Activity::{GoesOn, Joins, Leaves, Waits};
 
 /// Returns the calls of the platform since the last query.
@@ -83,7 +83,7 @@ fn who_sleeps_is_inside_the_library_and_waits() {
     assert_eq!((open(&told[..sleeps]), open(&told)), (1, 0));
     let inside: Vec<_> = told.into_iter().filter(|said| !matches!(said, Entered | Left)).collect();
     assert_eq!(inside, [Does(Waits), Park(For::Anything, None), Does(GoesOn)]);
-    assert_eq!(script.lock().unwrap().given_way, SPINS, "before that others may run");
+    assert_eq!(script.lock().unwrap().given_way, POLLS - POLLS_ALONE + SPINS, "before that others may run");
     script.lock().unwrap().complete(0, Ok(0));
     assert_eq!(late.wait(), Ok(()));
 }
@@ -262,7 +262,7 @@ fn a_wait_for_what_rings_nobody_sleeps_for_ever_longer_pauses() {
 fn a_rank_waits_when_it_has_looked_so_often_in_vain() {
     let (world, script) = job();
     let memory = world.alloc_individual::<u64>(1).unwrap();
-    for (looks, waits) in [(SPINS, false), (SPINS + 1, true)] {
+    for (looks, waits) in [(POLLS, false), (POLLS + 1, true)] {
         let mut left = looks;
         let is_last = |_| {
             left -= 1;

@@ -9,7 +9,7 @@ use pelago_rma::limits::OPERATIONS_IN_FLIGHT_MAX;
 use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Handle, Ordered, World};
 
 use super::scripted::Call::{self, Fence, Post};
-use super::scripted::{ALONE, Answer, HEAP_BYTES, Kind, RANKS, SPINS, Said, Script, lone, word};
+use super::scripted::{ALONE, Answer, HEAP_BYTES, Kind, POLLS, POLLS_ALONE, RANKS, Said, Script, lone, word};
 
 /// A job and the requests to its transport.
 struct Job {
@@ -521,29 +521,29 @@ fn what_waits_follows_as_soon_as_the_last_piece_is_posted() {
 }
 
 #[test]
-fn waiting_looks_at_the_transport_more_often_the_more_may_come_from_it() {
-    let progressed = |size, busy: bool| {
+fn a_wait_polls_the_transport_more_often_the_more_may_come_from_it_and_soon_yields_between_polls() {
+    let polls = |size, busy: bool| {
         let (world, script) = lone(size);
         let pending = busy.then(|| world.put(word(1), &[1]).unwrap());
         let mine = world.register(vec![0u64; 1]).unwrap();
-        script.lock().unwrap().progressed = 0;
+        (script.lock().unwrap().progressed, script.lock().unwrap().given_way) = (0, 0);
         let mut looks = 0;
         world
             .wait_until(mine.local(), 0, |_| {
                 looks += 1;
-                looks > SPINS
+                looks > POLLS
             })
             .unwrap();
-        let progressed = script.lock().unwrap().progressed;
+        let Script { progressed, given_way, .. } = *script.lock().unwrap();
         if let Some(pending) = pending {
             script.lock().unwrap().complete(0, Ok(0));
             pending.wait().unwrap();
         }
-        progressed
+        (progressed, given_way)
     };
-    assert_eq!(progressed(1, false), SPINS / 64, "all ranks are mapped");
-    assert_eq!(progressed(RANKS, false), SPINS, "some are not");
-    assert_eq!(progressed(RANKS, true), SPINS, "something is under way");
+    assert_eq!(polls(1, false), (POLLS / 64, 0), "all ranks are mapped");
+    assert_eq!(polls(RANKS, false), (POLLS, POLLS - POLLS_ALONE), "some are not");
+    assert_eq!(polls(RANKS, true), (POLLS, POLLS - POLLS_ALONE), "something is under way");
 }
 
 /// Even if its left neighbour is ahead, a rank does not put a word of the ring over another that is still in flight.

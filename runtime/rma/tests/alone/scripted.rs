@@ -27,6 +27,12 @@ pub(crate) const RANKS: u32 = 3;
 /// Number of polls of a wait while spinning.
 pub(crate) const SPINS: u32 = 1000;
 
+/// Number of polls of the transport after which a spinning wait yields between them.
+pub(crate) const POLLS_ALONE: u32 = 32;
+
+/// Number of polls of a spinning wait that polls the transport each time: the yields between them count, too.
+pub(crate) const POLLS: u32 = (SPINS + POLLS_ALONE) / 2;
+
 /// A call of the platform, other than operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
