@@ -110,9 +110,15 @@ impl<C: Transport> Introduced<C> {
             .and_then(|start| control.memory().register(start, own.into()).map_err(|error| error.to_string()));
         registered.map_err(|why| FabricError::System(format!("ranks cannot find each other: {why}")))?;
         let address = control.network().address();
-        let longest = control.network().capabilities().message_bytes_max.min(ofi.capabilities().message_bytes_max);
-        // Posts to the control transport need the current time.
-        let limited = |rail: &Capabilities| Capabilities { message_bytes_max: longest, keeps_time: false, ..*rail };
+        // Either transport may perform an operation, and posts to the control transport need the current time.
+        let other = *control.network().capabilities();
+        let limited = |rail: &Capabilities| Capabilities {
+            message_bytes_max: rail.message_bytes_max.min(other.message_bytes_max),
+            blocks_max: rail.blocks_max.min(other.blocks_max),
+            keeps_time: false,
+            ..*rail
+        };
+        ofi.shared.lock().limit_blocks(other.blocks_max);
         let (capabilities, rails) = (limited(ofi.capabilities()), ofi.rails().iter().map(limited).collect());
         Ok(Self {
             capabilities,

@@ -24,6 +24,16 @@ pub const CALLS_PER_LOOK: usize = (RECEIVE_SLOTS + TRANSMIT_SLOTS) / COMPLETIONS
 /// rank serves one peer.
 pub const REQUESTS_MAX: u32 = 32;
 
+/// Maximum number of blocks of a list posted as one operation, as over udp, which takes over where the fabric does not reach.
+pub const LIST_BLOCKS_MAX: usize = 4096;
+
+/// Maximum number of blocks of lists, of 24 bytes each, of all operations that have not ended: those of 16 lists of maximum length.
+pub const LISTED_BLOCKS_MAX: usize = 16 * LIST_BLOCKS_MAX;
+
+/// Maximum length in bytes of blocks that travel packed in requests. An access costs a rank about as much as the share of a longer block in a request costs both
+/// ends, which copy it.
+pub const PACKED_BLOCK_BYTES_MAX: u64 = 1024;
+
 /// Maximum number of transmissions of a message that the provider fails to send. Re-establishing a connection takes fewer.
 pub const MESSAGE_TRIES_MAX: u8 = 8;
 

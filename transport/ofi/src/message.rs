@@ -38,7 +38,7 @@ pub(crate) struct Header {
     pub(crate) other: U64,
 }
 
-/// Kinds of messages: greetings; requests; answers; the revocation of keys; tests of rails; notifications.
+/// Kinds of messages: greetings; requests; answers; the revocation of keys; tests of rails; notifications; requests for several blocks.
 pub(crate) mod kind {
     /// Greeting: the sender's endpoint names follow, and its nonce is `other`.
     pub(crate) const HELLO: u8 = 1;
@@ -73,6 +73,20 @@ pub(crate) mod kind {
     pub(crate) const RAIL_LEADS: u8 = 16;
     /// Notification of a write to the receiver's memory by accesses of the fabric that do not notify.
     pub(crate) const WRITTEN: u8 = 17;
+    /// Blocks follow, in one of the formats of [`blocks`](super::blocks), and then their bytes.
+    pub(crate) const PUT_BLOCKS: u8 = 18;
+    /// Request for the bytes of the blocks that follow.
+    pub(crate) const GET_BLOCKS: u8 = 19;
+}
+
+/// Formats of the blocks of a request, in `operator`; see `engine::blocks`.
+pub(crate) mod blocks {
+    /// `value` bytes of a shape, from byte `skip` on.
+    pub(crate) const SHAPE: u8 = 0;
+    /// `value` blocks, with offsets of four bytes.
+    pub(crate) const NARROW: u8 = 1;
+    /// The same with offsets of eight bytes.
+    pub(crate) const WIDE: u8 = 2;
 }
 
 /// Properties of a region that accesses must take into account, as bits.
@@ -86,6 +100,11 @@ pub(crate) mod region {
 impl Header {
     /// Offset of the sequence number.
     pub(crate) const NUMBER_AT: u64 = offset_of!(Self, number) as u64;
+
+    /// Whether it is a request to the owner of memory.
+    pub(crate) const fn is_request(&self) -> bool {
+        matches!(self.kind, kind::LOOKUP..=kind::COPY | kind::PUT_BLOCKS | kind::GET_BLOCKS)
+    }
 
     /// The result of the request that this message answers.
     pub(crate) fn result(&self) -> Option<Result<u64, Failure>> {
@@ -169,7 +188,7 @@ pub(crate) struct Published {
     pub(crate) ends: Vec<End>,
 }
 
-const MARK: [u8; 4] = *b"ofi3";
+const MARK: [u8; 4] = *b"ofi4";
 
 /// Number of bytes that precede the ends in an address.
 const HEAD_BYTES: usize = MARK.len() + 8;

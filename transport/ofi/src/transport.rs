@@ -13,6 +13,7 @@ use pelago_platform::{
 
 use crate::engine::Engine;
 use crate::fabric::{FabricChoice, FabricError, FabricName, Port};
+use crate::limits::LIST_BLOCKS_MAX;
 use crate::progress_thread::{ProgressThread, Shared};
 
 /// Parameters of the transport of a rank.
@@ -49,6 +50,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     bytes_per_second: 2e9,
     wakes_target: false,
     keeps_time: true,
+    blocks_max: LIST_BLOCKS_MAX,
     ..Capabilities::of(NAME)
 };
 

@@ -5,9 +5,9 @@ use pelago_memory::{Cells, Region};
 use pelago_platform::{Endpoint, Flags, Operation, PostError, Token, limits};
 use zerocopy::IntoBytes;
 
-use super::{Engine, FIRST, Known, Path, Posted, Then, Use, Way, What, led_to};
+use super::{Engine, FIRST, Known, Path, Posted, Scattered, Then, Use, Way, What, led_to};
 use crate::fabric::{FiAddress, Local, Port, Refusal, Remote};
-use crate::limits::{REGIONS_KNOWN_MAX, REQUESTS_MAX};
+use crate::limits::{LISTED_BLOCKS_MAX, REGIONS_KNOWN_MAX, REQUESTS_MAX};
 use crate::message::{Header, PAYLOAD_BYTES_MAX, kind, region};
 
 /// The target of an access.
@@ -49,8 +49,10 @@ impl Engine {
                 return Err(PostError::TooLong(bytes.len()));
             }
             Operation::Sized(_) => return Err(PostError::Sizes),
-            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } => return Err(PostError::Blocks),
             Operation::Signalled { .. } => return Err(PostError::Signalled),
+            Operation::PutBlocks { from_shape: shape, .. } | Operation::GetBlocks { to_shape: shape, .. } => {
+                shape.bytes().map_err(|_| PostError::Blocks)?
+            }
             Operation::Put { from: local, .. } | Operation::Get { to: local, .. } => local.bytes() as u64,
             Operation::Copy { bytes, .. } => bytes,
             Operation::Write { .. } | Operation::Atomic { .. } => 0,
@@ -61,18 +63,33 @@ impl Engine {
         if self.accepted == limits::COMPLETIONS_MAX {
             return Err(PostError::Full);
         }
-        self.accepted += 1;
-        let fence = std::mem::take(&mut self.peers[peer].lanes[lane].fence);
         let (what, written) = match operation {
             Operation::Write { to, bytes } => (What::Write { to, bytes: Box::default() }, bytes),
             Operation::Put { from, to } => (What::Put { from: from.into(), to, source: GlobalAddress::NULL }, &[][..]),
             Operation::Get { from, to } => (What::Get { from, to }, &[][..]),
             Operation::Copy { from, to, bytes } => (What::Copy { from, to, bytes }, &[][..]),
             Operation::Atomic { at, width, operator, operand } => (What::Atomic { at, width, operator, operand }, &[][..]),
+            Operation::PutBlocks { from, from_shape, to, blocks } => {
+                let scattered = Scattered::new(true, (from, from_shape), (to, blocks), self.blocks_max)?;
+                (What::Blocks(scattered.into()), &[][..])
+            }
+            Operation::GetBlocks { from, blocks, to, to_shape } => {
+                let scattered = Scattered::new(false, (to, to_shape), (from, blocks), self.blocks_max)?;
+                (What::Blocks(scattered.into()), &[][..])
+            }
             Operation::Sized(_) => return Err(PostError::Sizes),
-            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } => return Err(PostError::Blocks),
             Operation::Signalled { .. } => return Err(PostError::Signalled),
         };
+        let (listed, result) = match &what {
+            What::Blocks(scattered) => (scattered.listed(), scattered.result()),
+            _ => (0, Ok(0)),
+        };
+        if self.listed + listed > LISTED_BLOCKS_MAX {
+            return Err(PostError::Full);
+        }
+        self.accepted += 1;
+        self.listed += listed;
+        let fence = std::mem::take(&mut self.peers[peer].lanes[lane].fence);
         let key = self.operations.insert(Posted {
             what,
             peer,
@@ -84,7 +101,7 @@ impl Engine {
             next: 0,
             is_sent: false,
             unanswered: 0,
-            result: Ok(0),
+            result,
         });
         if let What::Write { to, .. } = self.operations[key].what
             && self.write_now(key, to, written)
@@ -211,6 +228,7 @@ impl Engine {
                     }
                 }
             }
+            What::Blocks(_) => self.transfer_blocks(key),
             _ => self.transfer(key),
         };
         if is_sent {
@@ -246,7 +264,7 @@ impl Engine {
             What::Write { to, bytes } => (*to, bytes.len() as u64),
             What::Put { from, to, .. } => (*to, from.bytes()),
             What::Get { from, to } => (*from, to.bytes() as u64),
-            What::Copy { .. } | What::Atomic { .. } => return true,
+            What::Copy { .. } | What::Atomic { .. } | What::Blocks(_) => return true,
         };
         if operation.path == Path::Undecided {
             match self.target(peer, lane, at, bytes) {
@@ -388,6 +406,7 @@ impl Engine {
             What::Write { to, .. } | What::Put { to, .. } => to,
             What::Get { from, .. } | What::Copy { from, .. } => from,
             What::Atomic { at, .. } => at,
+            What::Blocks(ref scattered) => scattered.at(),
         };
         match (result, &self.peers[peer].way) {
             (Ok(()), _) => self.peers[peer].was_heard = true,
@@ -418,13 +437,20 @@ impl Engine {
         self.settle(key);
     }
 
-    /// Sends a request of an operation, if there is space and the number of unanswered requests permits it; returns whether it did.
-    fn request(&mut self, key: usize, header: Header, payload: Option<&[u8]>) -> bool {
+    /// Whether the number of unanswered requests permits another one of an operation, and no message waits for space.
+    pub(super) fn may_request(&self, key: usize) -> bool {
         let (peer, count) = (self.operations[key].peer, usize::from(self.operations[key].is_half()));
         let asked = &self.peers[peer];
-        if asked.unanswered[count] >= REQUESTS_MAX || !asked.outbox.is_empty() || asked.is_failing {
+        asked.unanswered[count] < REQUESTS_MAX && asked.outbox.is_empty() && !asked.is_failing
+    }
+
+    /// Sends a request of an operation, if there is space and the number of unanswered requests permits it; returns whether it did.
+    pub(super) fn request(&mut self, key: usize, header: Header, payload: Option<&[u8]>) -> bool {
+        if !self.may_request(key) {
             return false;
         }
+        let (peer, count) = (self.operations[key].peer, usize::from(self.operations[key].is_half()));
+        let asked = &self.peers[peer];
         let (nonce, from, id) = (asked.nonce.into(), self.me.number().into(), (key as u32).into());
         let header = Header { nonce, from, id, ..header };
         let message = [header.as_bytes(), payload.unwrap_or_default()].concat();
@@ -452,13 +478,14 @@ impl Engine {
         match (header.kind, header.result()) {
             (kind::REGION, _) if looked => self.know(peer, header, payload),
             (kind::ELSEWHERE, _) => self.elsewhere(key),
-            (kind::DATA, _) => {
-                if let What::Get { to, .. } = operation.what
-                    && let Some(piece) = to.part(header.skip.get(), payload.bytes() as u64)
-                {
-                    piece.copy_from(payload);
+            (kind::DATA, _) => match &operation.what {
+                What::Get { to, .. } => {
+                    let piece = to.part(header.skip.get(), payload.bytes() as u64);
+                    piece.into_iter().for_each(|piece| piece.copy_from(payload));
                 }
-            }
+                What::Blocks(scattered) => _ = scattered.store(header.skip.get(), &payload.to_vec()),
+                _ => {}
+            },
             (_, Some(Ok(found))) if operation.result.is_ok() => operation.result = Ok(found),
             (_, Some(Err(failure))) => operation.result = operation.result.and(Err(failure)),
             _ => {}
@@ -532,6 +559,7 @@ impl What {
             Self::Get { to, .. } => to.bytes() as u64,
             Self::Copy { bytes, .. } => *bytes,
             Self::Atomic { width, .. } => width.bytes(),
+            Self::Blocks(scattered) => scattered.bytes,
         }
     }
 

@@ -91,6 +91,7 @@ impl Engine {
             &What::Get { from, to } => (rank, Operation::Get { from, to }),
             &What::Copy { from, to, bytes } => (rank, Operation::Copy { from, to, bytes }),
             &What::Atomic { at, width, operator, operand } => (rank, Operation::Atomic { at, width, operator, operand }),
+            What::Blocks(scattered) => (rank, scattered.operation()),
         };
         // The operations before its fence have ended.
         Some((key, rank, operation, Flags { fence: false, ..*flags }))
@@ -157,6 +158,11 @@ impl Posted {
     /// Whether another transport may perform the operation: it only reads, or nothing with an effect was sent for it.
     fn is_repeatable(&self) -> bool {
         let is_unbegun = !self.is_sent && self.next == 0 && (self.unanswered == 0 || self.path == Path::Looking);
-        matches!(self.what, What::Get { .. }) || self.path == Path::Around || is_unbegun
+        let only_reads = match &self.what {
+            What::Get { .. } => true,
+            What::Blocks(scattered) => !scattered.writes,
+            _ => false,
+        };
+        only_reads || self.path == Path::Around || is_unbegun
     }
 }

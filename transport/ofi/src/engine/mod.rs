@@ -22,6 +22,7 @@
 //! numbers, because a provider may report a failure to send a message that has arrived, or has not.
 
 mod asking;
+mod blocks;
 mod contact;
 mod delivery;
 mod detour;
@@ -39,8 +40,9 @@ use slab::Slab;
 use zerocopy::{FromZeros, IntoBytes};
 
 use crate::fabric::{Event, FiAddress, Port, Refusal, Registration, Remote, Slot};
-use crate::limits::{CALLS_PER_LOOK, RECEIVE_SLOTS, TRANSMIT_SLOTS};
+use crate::limits::{CALLS_PER_LOOK, LIST_BLOCKS_MAX, RECEIVE_SLOTS, TRANSMIT_SLOTS};
 use crate::message::{End, Header, Published, kind, sender};
+use blocks::Scattered;
 use delivery::Delivery;
 use devices::{DeviceSegments, OwnDevice};
 pub(crate) use silence::Awaited;
@@ -99,6 +101,9 @@ pub(crate) struct Engine {
     busy: BTreeSet<usize>,
     /// Number of accepted operations whose completion the poster has not fetched.
     accepted: usize,
+    /// Maximum number of blocks of a list, and the number of blocks of all lists of operations that have not ended.
+    blocks_max: usize,
+    listed: usize,
     completed: Vec<Completion>,
     /// Whether a peer has written to this rank's memory since the last [`take_news`](Self::take_news).
     touched: bool,
@@ -261,6 +266,7 @@ enum What {
         operator: AtomicOperator,
         operand: u64,
     },
+    Blocks(Box<Scattered>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -326,6 +332,8 @@ impl Engine {
             unproved: Vec::new(),
             busy: BTreeSet::new(),
             accepted: 0,
+            blocks_max: LIST_BLOCKS_MAX,
+            listed: 0,
             completed: Vec::new(),
             touched: false,
             losses: Vec::new(),
@@ -576,7 +584,7 @@ impl Engine {
     fn accept(&mut self, peer: usize, header: &Header, payload: Cells<'static>) {
         match (&self.peers[peer].way, header.kind) {
             // The peer waits for an answer that cannot be sent: the contact was ended when it did not seem to be needed.
-            (Way::Lost(_), kind::LOOKUP..=kind::COPY | kind::REVOKE) => self.fabric_lost_for_good(peer),
+            (Way::Lost(_), _) if header.is_request() || header.kind == kind::REVOKE => self.fabric_lost_for_good(peer),
             (Way::Lost(_) | Way::Me, _) => {}
             (_, kind::HELLO) => self.greeted(header, payload),
             (Way::Sought, _) => {}
@@ -585,10 +593,10 @@ impl Engine {
                 self.busy.insert(peer);
             }
             // The answer would not reach the peer.
-            (Way::Around, kind::LOOKUP..=kind::COPY | kind::REVOKE) if self.peers[peer].delivery.is_broken() => {
+            (Way::Around, _) if self.peers[peer].delivery.is_broken() && (header.is_request() || header.kind == kind::REVOKE) => {
                 self.fabric_lost_for_good(peer)
             }
-            (_, kind::LOOKUP..=kind::COPY) => self.serve(peer, header, payload),
+            _ if header.is_request() => self.serve(peer, header, payload),
             (_, kind::DONE..=kind::ELSEWHERE) => self.take_answer(peer, header, payload),
             (_, kind::REVOKE) => self.revoked(peer, header.at()),
             (_, kind::RAIL_LEADS) => {
@@ -649,7 +657,10 @@ impl Engine {
 
     /// Ends an operation that has no request or access in flight.
     fn end(&mut self, key: usize) {
-        let Posted { then, result, begun, .. } = self.operations.remove(key);
+        let Posted { what, then, result, begun, .. } = self.operations.remove(key);
+        if let What::Blocks(scattered) = what {
+            self.listed -= scattered.listed();
+        }
         match then {
             Then::Complete { token, peer, lane, start } => {
                 start.into_iter().for_each(|start| self.stop_reading(start));

@@ -22,17 +22,27 @@ impl Engine {
             kind::GET => {
                 let bytes = header.value.get();
                 let found = self.piece(header, bytes).and_then(|piece| piece.to_vec().map_err(|_| Failure::Device(at)));
-                match found {
-                    Ok(bytes) => {
-                        let data = Header { kind: kind::DATA, id: header.id, skip: header.skip, ..Header::default() };
-                        return self.tell(peer, data, &bytes);
-                    }
-                    Err(failure) => Err(failure),
-                }
+                return self.tell_found(peer, header, found);
+            }
+            kind::PUT_BLOCKS => self.put_blocks(header, &payload.to_vec()),
+            kind::GET_BLOCKS => {
+                let found = self.get_blocks(header, &payload.to_vec());
+                return self.tell_found(peer, header, found);
             }
             _ => self.atomic(header),
         };
         self.tell(peer, Header::answer(header.id, done), &[]);
+    }
+
+    /// Answers a request for bytes.
+    fn tell_found(&mut self, peer: usize, header: &Header, found: Result<Vec<u8>, Failure>) {
+        match found {
+            Ok(bytes) => {
+                let data = Header { kind: kind::DATA, id: header.id, skip: header.skip, ..Header::default() };
+                self.tell(peer, data, &bytes);
+            }
+            Err(failure) => self.tell(peer, Header::answer(header.id, Err(failure)), &[]),
+        }
     }
 
     /// Registered memory that is not being deregistered.
@@ -191,6 +201,7 @@ impl Engine {
             What::Get { from, to } => self
                 .open_region(*from, to.bytes() as u64)
                 .and_then(|source| Region::Host(*to).copy_from(&source).map_err(|_| Failure::Device(*from))),
+            What::Blocks(_) => self.perform_blocks(key).map(drop),
             &What::Atomic { at, width, operator, operand } => {
                 self.touched = true;
                 return Some(self.atomic(&Header::atomic(at, width, operator, operand)));
