@@ -22,6 +22,9 @@ pub struct Capabilities {
     /// Maximum number of blocks of a list posted as one operation; shapes may then have any number of blocks. 0 if blocks are posted one by
     /// one. Read by rma, for each rail (T13).
     pub blocks_max: usize,
+    /// Maximum length in bytes of blocks that are worth posting as one operation; longer ones are posted one by one. `u64::MAX` where blocks of any length
+    /// travel as cheaply together. Read by rma, for each rail.
+    pub block_bytes_max: u64,
     /// Minimum number of bytes that are posted together with their signal word as one operation; `usize::MAX` if the rail does not support
     /// that. Read by rma, for each rail (T14).
     pub signalled_bytes_min: usize,
@@ -63,6 +66,7 @@ impl Capabilities {
             inject_size: INJECT_SIZE,
             message_bytes_max: u64::MAX,
             blocks_max: 0,
+            block_bytes_max: u64::MAX,
             signalled_bytes_min: usize::MAX,
             put_message_bytes: 0,
             latency: Duration::from_microseconds(50),

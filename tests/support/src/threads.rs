@@ -58,6 +58,7 @@ const FABRIC: Capabilities = Capabilities {
     inject_size: 16,
     message_bytes_max: 1000,
     blocks_max: 0,
+    block_bytes_max: u64::MAX,
     signalled_bytes_min: usize::MAX,
     ordering: platform::Ordering::Unordered,
     wakes_target: false,

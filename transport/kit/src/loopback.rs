@@ -66,6 +66,7 @@ impl Loopback {
         inject_size: pelago_base::limits::INJECT_SIZE,
         message_bytes_max: u64::MAX,
         blocks_max: 64,
+        block_bytes_max: u64::MAX,
         signalled_bytes_min: 64,
         put_message_bytes: 0,
         latency: Duration::from_nanoseconds(100),

@@ -49,9 +49,10 @@ fn differing(ranks: u32) -> Ends<Introduced<Loopback>> {
     let (layout, wakes) = (Ends::<Ofi>::layout(ranks), Ends::<Ofi>::wakes(ranks));
     let fabrics = [Profile::VERBS, Profile::CXI].map(|profile| World::provider(profile, u64::from(ranks), 0));
     let woken = wakes.clone();
-    let control = Loopback::network_like(Capabilities { blocks_max: 64, ..Capabilities::of("control") }, layout, ranks, move |rank| {
-        woken[rank.index()].fetch_add(1, Ordering::Relaxed);
-    });
+    let control =
+        Loopback::network_like(Capabilities { blocks_max: 64, ..Capabilities::of("control") }, layout, ranks, move |rank| {
+            woken[rank.index()].fetch_add(1, Ordering::Relaxed);
+        });
     let end = |(me, control): (u32, Loopback)| {
         let wakes = wakes.clone();
         let setup = Setup {

@@ -48,6 +48,10 @@ impl Places {
         self.buffer.bytes() as u64
     }
 
+    pub(crate) fn value_bytes(&self) -> u64 {
+        self.value_bytes
+    }
+
     /// Number of bytes held until the operation ends: the values, and the list of their places.
     pub(crate) fn captured(&self) -> usize {
         self.buffer.bytes() + size_of_val(&*self.places)

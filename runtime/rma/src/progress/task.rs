@@ -136,6 +136,15 @@ impl Task {
         }
     }
 
+    /// Number of bytes of each block.
+    pub(crate) fn block_bytes(&self) -> u64 {
+        match self {
+            Self::Move(moving) => moving.global_shape().block,
+            Self::Places(places) => places.value_bytes(),
+            _ => self.bytes(),
+        }
+    }
+
     /// Combines the blocks into as few operations as a rail permits that accepts lists of up to `blocks_max` blocks.
     pub(crate) fn together(mut self, blocks_max: usize) -> Self {
         match &mut self {

@@ -3,13 +3,15 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{AddressLayout, Duration, Event, Instant, Rank, SegmentId};
+use pelago_base::{AddressLayout, Duration, Event, Instant, Rank, SegmentId, Shape};
 use pelago_memory::CellSlice;
 use pelago_platform::{Fault, For};
 use pelago_rma::{Error, GlobalPtr, Result, World};
 
 use super::scripted::Said::{self, *};
-use super::scripted::{HEAP_BYTES, Kind, POLLS, POLLS_ALONE, RANKS, SIGNALLED_BYTES_MIN, SPINS, Script, lone, lone_with, word};
+use super::scripted::{
+    Answer, HEAP_BYTES, Kind, POLLS, POLLS_ALONE, RANKS, SIGNALLED_BYTES_MIN, SPINS, Script, lone, lone_with, word,
+};
 use pelago_platform::Activity::{GoesOn, Joins, Leaves, Waits};
 
 /// Returns the calls of the platform since the last query.
@@ -477,4 +479,21 @@ fn a_context_that_a_panic_drops_waits_for_nothing() {
     assert!(panicked.is_err());
     assert_eq!(said_inside(&script), [Does(Joins), Does(Leaves)]);
     world.finish().unwrap();
+}
+
+/// Blocks are one operation of a rail that accepts them, unless they are longer than is worthwhile there.
+#[test]
+fn long_blocks_are_posted_one_by_one() {
+    let mut script = Script::default();
+    (script.blocks_max, script.block_bytes_max) = (8, 32);
+    let (world, script) = lone_with(RANKS, script, u64::MAX);
+    let strided = |block: u64| {
+        let (first, dense) = (script.lock().unwrap().kinds.len(), Shape::strided(3, block, block));
+        let put = world.put_strided(word(1), Shape::strided(3, block, 8), &[1; 15][..3 * block as usize], dense).unwrap();
+        let last = script.lock().unwrap().kinds.len();
+        (first..last).for_each(|operation| script.lock().unwrap().complete(operation, Ok(0)));
+        put.wait().unwrap();
+        last - first
+    };
+    assert_eq!((strided(4), strided(5)), (1, 3));
 }

@@ -113,6 +113,9 @@ pub(crate) struct Script {
     pub(crate) kinds: Vec<Kind>,
     /// The tokens of accepted operations, and their addresses.
     posted: Vec<(Token, GlobalAddress)>,
+    /// Maximum number of blocks of a list in one operation, and maximum length of blocks that are worth it.
+    pub(crate) blocks_max: usize,
+    pub(crate) block_bytes_max: u64,
     /// Number of further answers `Full`.
     pub(crate) refusals: usize,
     /// The fate of accepted operations.
@@ -258,12 +261,12 @@ pub(crate) fn lone_with(size: u32, script: Script, data_bytes_max: u64) -> (Worl
 
 /// Returns the parts of such a job.
 pub(crate) fn parts(size: u32, heap_bytes: u64, script: &Arc<Mutex<Script>>, data_bytes_max: u64) -> Parts {
-    let silent = script.lock().unwrap().silent;
+    let Script { silent, blocks_max, block_bytes_max, .. } = *script.lock().unwrap();
     let addresses = AddressLayout::new(size, heap_bytes).unwrap();
     let scripted = Scripted {
         size,
         script: script.clone(),
-        rails: RAILS.map(|rail| Capabilities { data_bytes_max, wakes_target: !silent, ..rail }),
+        rails: RAILS.map(|rail| Capabilities { data_bytes_max, blocks_max, block_bytes_max, wakes_target: !silent, ..rail }),
         messages: Messages(script.clone()),
     };
     Parts {

@@ -145,7 +145,12 @@ impl Scattered {
             let mut rest = &mut payload[head..];
             for (offset, row) in self.shape.rows(next..next + bytes) {
                 let (part, others) = std::mem::take(&mut rest).split_at_mut(row_bytes(&row));
-                copy_strided(row_of(self.here, offset, &row).expect("checked when posted"), row, Cells::from_mut(part), row.packed());
+                copy_strided(
+                    row_of(self.here, offset, &row).expect("checked when posted"),
+                    row,
+                    Cells::from_mut(part),
+                    row.packed(),
+                );
                 rest = others;
             }
         }

@@ -248,17 +248,19 @@ impl Engine {
         task.striped(striping, &rails, self.message_bytes_max)
     }
 
-    /// Combines the blocks of the operation, if it has several and the rail to their rank accepts several blocks in one operation.
+    /// Combines the blocks of the operation, if it has several and the rail to their rank accepts several blocks of this length in one operation.
     pub(super) fn together(&mut self, shared: &Shared, rail: Option<Rail>, task: Task) -> Task {
         let addresses = shared.reach.addresses();
         if !task.has_blocks(addresses, self.message_bytes_max) || rail.is_some_and(|rail| self.is_all_rails(rail)) {
             return task;
         }
         let Some(rank) = task.ranks(addresses)[0].filter(|rank| rank.number() < shared.size) else { return task };
+        let block_bytes = task.block_bytes();
         let blocks_max = self.port.with(|transport| {
             let network = transport.network();
             let rail = rail.unwrap_or_else(|| network.rail_to(rank));
-            network.rails().get(rail.number()).map_or(0, |rail| rail.blocks_max)
+            let rail = network.rails().get(rail.number()).filter(|rail| block_bytes <= rail.block_bytes_max);
+            rail.map_or(0, |rail| rail.blocks_max)
         });
         if blocks_max == 0 { task } else { task.together(blocks_max) }
     }
