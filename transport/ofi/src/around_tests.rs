@@ -119,7 +119,7 @@ impl<T: Transport> Job<T> {
         self.ends[from].network().connect(None, Rank::new(to), &address).unwrap()
     }
 
-    fn post(&mut self, from: usize, to: Endpoint, operation: Operation<'_>, token: u64) {
+    pub(crate) fn post(&mut self, from: usize, to: Endpoint, operation: Operation<'_>, token: u64) {
         self.ends[from].post(self.now, to, operation, Flags::NONE, Token(token)).unwrap();
     }
 
@@ -132,13 +132,13 @@ impl<T: Transport> Job<T> {
         }
     }
 
-    fn results(&self) -> BTreeMap<u64, Result<u64, Failure>> {
+    pub(crate) fn results(&self) -> BTreeMap<u64, Result<u64, Failure>> {
         let results: BTreeMap<_, _> = self.completed.iter().map(|done| (done.token.0, done.result)).collect();
         assert_eq!(results.len(), self.completed.len(), "each completes once");
         results
     }
 
-    fn word(&self, rank: usize, index: usize) -> u64 {
+    pub(crate) fn word(&self, rank: usize, index: usize) -> u64 {
         self.memory[rank].elements::<u64>().unwrap().load(index)
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Header {
     pub(crate) other: U64,
 }
 
-/// Kinds of messages: greetings; requests; answers; the revocation of keys; tests of rails; notifications; requests for several blocks.
+/// Kinds of messages: greetings; requests; answers; the revocation of keys; tests of rails; notifications; requests for several blocks; several atomics.
 pub(crate) mod kind {
     /// Greeting: the sender's endpoint names follow, and its nonce is `other`.
     pub(crate) const HELLO: u8 = 1;
@@ -77,6 +77,10 @@ pub(crate) mod kind {
     pub(crate) const PUT_BLOCKS: u8 = 18;
     /// Request for the bytes of the blocks that follow.
     pub(crate) const GET_BLOCKS: u8 = 19;
+    /// Several atomics follow, each an [`AtomicEntry`](super::AtomicEntry).
+    pub(crate) const ATOMICS: u8 = 20;
+    /// They were performed, or failed: an [`AnswerEntry`](super::AnswerEntry) for each follows.
+    pub(crate) const ANSWERS: u8 = 21;
 }
 
 /// Formats of the blocks of a request, in `operator`; see `engine::blocks`.
@@ -103,7 +107,12 @@ impl Header {
 
     /// Whether it is a request to the owner of memory.
     pub(crate) const fn is_request(&self) -> bool {
-        matches!(self.kind, kind::LOOKUP..=kind::COPY | kind::PUT_BLOCKS | kind::GET_BLOCKS)
+        matches!(self.kind, kind::LOOKUP..=kind::COPY | kind::PUT_BLOCKS | kind::GET_BLOCKS | kind::ATOMICS)
+    }
+
+    /// Whether it answers a request.
+    pub(crate) const fn is_answer(&self) -> bool {
+        matches!(self.kind, kind::DONE..=kind::ELSEWHERE | kind::ANSWERS)
     }
 
     /// The result of the request that this message answers.
@@ -142,6 +151,60 @@ impl Header {
 
     pub(crate) fn at(&self) -> GlobalAddress {
         GlobalAddress::from_bits(self.at.get())
+    }
+}
+
+/// One of several atomics of a request.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct AtomicEntry {
+    id: U32,
+    operator: u8,
+    width: u8,
+    room: [u8; 2],
+    at: U64,
+    value: U64,
+    other: U64,
+}
+
+/// The answer to one of several atomics.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct AnswerEntry {
+    id: U32,
+    kind: u8,
+    code: u8,
+    room: [u8; 2],
+    value: U64,
+}
+
+/// Maximum number of atomics of a request.
+pub(crate) const ATOMICS_MAX: usize = PAYLOAD_BYTES_MAX / size_of::<AtomicEntry>();
+
+impl AtomicEntry {
+    /// The entry for a request of this number.
+    pub(crate) fn new(id: u32, header: Header) -> Self {
+        let Header { operator, width, at, value, other, .. } = header;
+        Self { id: id.into(), operator, width, room: [0; 2], at, value, other }
+    }
+
+    /// The request for this atomic alone.
+    pub(crate) fn header(self) -> Header {
+        let Self { id, operator, width, at, value, other, .. } = self;
+        Header { kind: kind::ATOMIC, id, operator, width, at, value, other, ..Header::default() }
+    }
+}
+
+impl AnswerEntry {
+    pub(crate) fn new(id: U32, result: Result<u64, Failure>) -> Self {
+        let Header { kind, code, value, .. } = Header::answer(id, result);
+        Self { id, kind, code, room: [0; 2], value }
+    }
+
+    /// The number of the atomic and its result.
+    pub(crate) fn result(self) -> Option<(u32, Result<u64, Failure>)> {
+        let header = Header { kind: self.kind, code: self.code, value: self.value, ..Header::default() };
+        header.result().map(|result| (self.id.get(), result))
     }
 }
 
@@ -242,6 +305,12 @@ mod tests {
             assert_eq!((header.at(), header.atomic_asked(), header.value.get()), (at, Some((width, operator)), 8));
         }
         assert_eq!(Header { width: 3, ..Header::default() }.atomic_asked(), None);
+        let add = Header::atomic(at, Width::Eight, AtomicOperator::Add, 8);
+        let one_of_several = AtomicEntry::new(7, add).header();
+        assert_eq!((one_of_several.as_bytes(), one_of_several.id.get()), (Header { id: 7.into(), ..add }.as_bytes(), 7));
+        for result in [Ok(5), Err(Failure::Misaligned(at))] {
+            assert_eq!(AnswerEntry::new(7.into(), result).result(), Some((7, result)));
+        }
     }
 
     #[test]

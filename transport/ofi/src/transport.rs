@@ -170,7 +170,9 @@ impl Transport for Ofi {
         posted
     }
 
-    fn flush(&mut self, _now: Instant) {}
+    fn flush(&mut self, _now: Instant) {
+        self.shared.lock().release();
+    }
 
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
         self.shared.attend();

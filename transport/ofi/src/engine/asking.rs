@@ -112,6 +112,10 @@ impl Engine {
             *bytes = written.into();
         }
         self.peers[peer].lanes[lane].queue.push_back(key);
+        if flags.more && matches!(self.operations[key].what, What::Atomic { .. }) {
+            self.held.insert(peer);
+            return Ok(());
+        }
         self.issue_all(peer);
         // An operation that was sent at once needs no further progress: the progress thread may continue to sleep.
         self.resume(peer);
@@ -164,6 +168,9 @@ impl Engine {
 
     fn issue_lane(&mut self, peer: usize, lane: usize) {
         while let Some(&key) = self.peers[peer].lanes[lane].queue.front() {
+            if self.issue_atomics(peer, lane) {
+                continue;
+            }
             let operation = &mut self.operations[key];
             let posted = &mut self.peers[peer].lanes[lane];
             if !operation.begun {

@@ -393,3 +393,131 @@ fn each_block(row: &Shape, mut each: impl FnMut(Range<usize>, Range<u64>) -> Res
         each(packed..packed + row.block as usize, offset..offset + row.block)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use pelago_base::Instant;
+    use pelago_platform::{Flags, Token, Transport};
+
+    use super::*;
+    use crate::around_tests::{STEP, known};
+    use crate::fabric::mock::{Profile, World};
+    use crate::limits::{LIST_BLOCKS_MAX, LISTED_BLOCKS_MAX};
+
+    const START: GlobalAddress = GlobalAddress::from_bits(1 << 20);
+
+    /// Blocks that do not overlap, up to 10,000 bytes long, some of them empty; with a gap of 2^33 bytes if `is_wide`.
+    fn list(random: &mut fastrand::Rng, is_wide: bool) -> Vec<Block> {
+        let (mut offset, longest) = (random.u64(..50), [9, 100, 10_000][random.usize(..3)]);
+        let mut block = |index: usize| {
+            offset += if is_wide && index == 1 { 1 << 33 } else { random.u64(..20) };
+            let block = Block { offset, bytes: random.u64(..longest) };
+            offset += block.bytes;
+            block
+        };
+        let mut blocks: Vec<_> = (0..40).map(&mut block).collect();
+        random.shuffle(&mut blocks);
+        blocks
+    }
+
+    /// The requests for a transfer name all bytes once, in order, and end with a block or between two of its words; all carry the bytes of their ranges.
+    #[test]
+    fn requests_name_every_byte_and_cut_no_word() {
+        for seed in 0..300 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let is_wide = seed % 7 == 0;
+            let list = list(&mut random, is_wide);
+            let block = [1, 8, 24, 5000][random.usize(..4)];
+            let inner = block + random.u64(..9);
+            let shape = Shape { block, counts: [2, 3, 90], strides: [inner * 90 * 3 + 5, inner * 90, inner] };
+            let blocks = if seed % 2 == 0 { Blocks::List(&list) } else { Blocks::Shape(&shape) };
+            let bytes = blocks.bytes().unwrap();
+            let values: Vec<u8> = (0..bytes + 3).map(|_| random.u8(..)).collect();
+            let here = Cells::from_mut(values.clone().leak());
+            for writes in [true, false] {
+                let local = (here, &Shape::contiguous(bytes));
+                let transfer = Scattered::new(writes, local, (START, blocks), LIST_BLOCKS_MAX).unwrap();
+                // Offset and block of each byte of the peer.
+                let mut expected = blocks.each().flat_map(|block| (0..block.bytes).map(move |byte| (block, byte)));
+                let mut next = 0;
+                while next < bytes {
+                    let request = transfer.request(next);
+                    assert!(request.bytes > 0 && request.payload.len() <= PAYLOAD_BYTES_MAX, "seed {seed}");
+                    let (named, named_bytes, rest) = Named::of(&request.header, &request.payload).expect("its own request");
+                    assert_eq!((named_bytes, rest.len() as u64), (request.bytes, if writes { request.bytes } else { 0 }));
+                    assert!(!writes || *rest == values[next as usize..][..rest.len()], "seed {seed}");
+                    let lowest = transfer.at().bits() - START.bits();
+                    let places = named.rows().flat_map(|(offset, row)| {
+                        row.offsets().flat_map(move |place| (0..row.block).map(move |byte| lowest + offset + place + byte))
+                    });
+                    let mut last = None;
+                    for place in places {
+                        let (block, byte) = expected.next().expect("no byte twice");
+                        assert_eq!(place, block.offset + byte, "seed {seed}");
+                        last = Some((block, byte));
+                    }
+                    let (block, byte) = last.expect("some bytes");
+                    assert!(byte + 1 == block.bytes || (byte + 1).is_multiple_of(WORD_BYTES), "seed {seed}");
+                    next += request.bytes;
+                }
+                assert!(expected.next().is_none() && next == bytes, "seed {seed}");
+            }
+        }
+    }
+
+    /// A request of a peer that breaks the rules names no blocks.
+    #[test]
+    fn invalid_requests_are_refused() {
+        let shape = Shape::strided(10, 4, 8);
+        let encoded: Vec<u8> =
+            [shape.block].iter().chain(&shape.counts).chain(&shape.strides).flat_map(|n| n.to_le_bytes()).collect();
+        let asked = |whole: u64, skip: u64, value: u64| Header {
+            operator: blocks::SHAPE,
+            whole: whole.into(),
+            skip: skip.into(),
+            value: value.into(),
+            ..Header::default()
+        };
+        let is_valid = |header: Header, payload: &[u8]| Named::of(&header, payload).is_some();
+        assert!(is_valid(asked(76, 0, 40), &encoded));
+        for (whole, skip, value) in [(75, 0, 40), (77, 0, 40), (76, 1, 40), (76, u64::MAX, 1), (76, 0, u64::MAX)] {
+            assert!(!is_valid(asked(whole, skip, value), &encoded), "{whole} {skip} {value}");
+        }
+        assert!(!is_valid(asked(76, 0, 40), &encoded[..55]), "half a shape");
+        let wide = |numbers: [u64; 7]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<_>>();
+        assert!(!is_valid(asked(0, 0, 1), &wide([0, 1, 1, 5, 0, 0, 1])), "blocks of no bytes");
+        assert!(!is_valid(asked(8, 0, 8), &wide([8, 1, 1, 2, 0, 0, u64::MAX])), "past all memory");
+        assert!(!is_valid(asked(8192, 0, 8192), &wide([8192, 1, 1, 1, 0, 0, 0])), "more than an answer holds");
+        let list = |width, whole: u64, value: u64| Header {
+            operator: width,
+            whole: whole.into(),
+            value: value.into(),
+            ..Header::default()
+        };
+        let entry = [6, 0, 0, 0, 4, 0];
+        assert!(is_valid(list(blocks::NARROW, 10, 1), &entry));
+        assert!(!is_valid(list(blocks::NARROW, 9, 1), &entry), "past the last byte");
+        assert!(!is_valid(list(blocks::NARROW, 10, 2), &entry), "half a list");
+        assert!(!is_valid(list(blocks::NARROW, 10, u64::MAX), &entry));
+        assert!(!is_valid(list(blocks::WIDE, u64::MAX, 1), &[0xFF; 10]), "past all memory");
+        assert!(!is_valid(list(3, 10, 1), &entry), "another format");
+    }
+
+    /// Lists are kept until their operations end, and there is a limit for all of them.
+    #[test]
+    fn lists_are_kept_up_to_a_limit() {
+        let mut job = known(World::provider(Profile::CXI, 1, 0));
+        let to = job.connect(0, 1);
+        let list = vec![Block { offset: 3, bytes: 1 }; LIST_BLOCKS_MAX];
+        let here = Cells::from_mut(vec![7_u8; LIST_BLOCKS_MAX].leak());
+        let shape = Shape::contiguous(LIST_BLOCKS_MAX as u64);
+        let put = Operation::PutBlocks { from: here, from_shape: &shape, to: job.at(1, 0), blocks: Blocks::List(&list) };
+        let mut post = |token| job.ends[0].post(Instant::ZERO, to, put, Flags::NONE, Token(token));
+        let lists = (LISTED_BLOCKS_MAX / LIST_BLOCKS_MAX) as u64;
+        (0..lists).for_each(|token| post(token).unwrap());
+        assert_eq!(post(lists), Err(PostError::Full));
+        job.look(2000, STEP);
+        assert_eq!(job.results().len() as u64, lists);
+        job.post(0, to, put, lists);
+    }
+}

@@ -215,8 +215,9 @@ impl Engine {
 
     /// Whether the receiver of a message waits for it. A sender of a greeting without an answer uses another transport, if it can.
     fn is_owed(&self, message: &[u8]) -> bool {
-        let kind = Header::read_from_prefix(message).map_or(0, |(header, _)| header.kind);
-        matches!(kind, kind::DONE..=kind::ELSEWHERE | kind::REVOKED | kind::WRITTEN) || kind == kind::WELCOME && !self.seeks
+        let Ok((header, _)) = Header::read_from_prefix(message) else { return false };
+        let is_awaited = header.is_answer() || matches!(header.kind, kind::REVOKED | kind::WRITTEN);
+        is_awaited || header.kind == kind::WELCOME && !self.seeks
     }
 
     /// Whether a peer waits for a message that has failed or waits for space.

@@ -22,6 +22,7 @@
 //! numbers, because a provider may report a failure to send a message that has arrived, or has not.
 
 mod asking;
+mod atomics;
 mod blocks;
 mod contact;
 mod delivery;
@@ -99,6 +100,8 @@ pub(crate) struct Engine {
     detours: VecDeque<usize>,
     /// Peers for which something may have to be sent.
     busy: BTreeSet<usize>,
+    /// Peers whose last atomics wait for others that are posted next, to leave with them.
+    held: BTreeSet<usize>,
     /// Number of accepted operations whose completion the poster has not fetched.
     accepted: usize,
     /// Maximum number of blocks of a list, and the number of blocks of all lists of operations that have not ended.
@@ -331,6 +334,7 @@ impl Engine {
             unposted: Vec::new(),
             unproved: Vec::new(),
             busy: BTreeSet::new(),
+            held: BTreeSet::new(),
             accepted: 0,
             blocks_max: LIST_BLOCKS_MAX,
             listed: 0,
@@ -516,6 +520,7 @@ impl Engine {
         }
         self.prove_rails();
         self.read_behind_all();
+        self.release();
         for peer in std::mem::take(&mut self.busy) {
             self.pump(peer);
         }
@@ -597,7 +602,8 @@ impl Engine {
                 self.fabric_lost_for_good(peer)
             }
             _ if header.is_request() => self.serve(peer, header, payload),
-            (_, kind::DONE..=kind::ELSEWHERE) => self.take_answer(peer, header, payload),
+            (_, kind::ANSWERS) => self.take_answers(peer, payload),
+            _ if header.is_answer() => self.take_answer(peer, header, payload),
             (_, kind::REVOKE) => self.revoked(peer, header.at()),
             (_, kind::RAIL_LEADS) => {
                 if let Some(lane) = self.peers[peer].lanes.get_mut(usize::from(header.code)) {

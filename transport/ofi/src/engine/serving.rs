@@ -15,6 +15,7 @@ impl Engine {
         let done = match header.kind {
             kind::LOOKUP => return self.look_up(peer, header),
             kind::COPY => return self.copy(peer, header, payload),
+            kind::ATOMICS => return self.atomics(peer, payload),
             kind::PUT => self.piece(header, payload.bytes() as u64).and_then(|piece| {
                 self.touched = true;
                 piece.copy_from(&payload.into()).map(|()| 0).map_err(|_| Failure::Device(at))
@@ -58,7 +59,7 @@ impl Engine {
         piece.ok_or(Failure::OutOfBounds(header.at()))
     }
 
-    fn atomic(&mut self, header: &Header) -> Result<u64, Failure> {
+    pub(super) fn atomic(&mut self, header: &Header) -> Result<u64, Failure> {
         let at = header.at();
         let (width, operator) = header.atomic_asked().ok_or(Failure::OutOfBounds(at))?;
         self.touched = true;
