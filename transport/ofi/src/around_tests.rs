@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{AddressLayout, AtomicOperator, Duration, Failure, GlobalAddress, Instant, Rank, SegmentId, Width};
+use pelago_base::{
+    AddressLayout, AtomicOperator, Blocks, Duration, Failure, GlobalAddress, Instant, Rank, SegmentId, Shape, Width,
+};
 use pelago_kit::Loopback;
 use pelago_kit::conformance::Ends;
 use pelago_memory::Cells;
@@ -376,6 +378,27 @@ fn reads_are_repeated_by_another_way_and_writes_are_not() {
     job.post(0, to, Operation::Atomic { at: job.at(1, 0), width: Width::Eight, operator: ADD, operand: 1 }, 5);
     job.look(100, STEP);
     assert_eq!(job.results()[&5], Ok(9));
+}
+
+/// Requests for blocks that are not delivered go another way if they only read.
+#[test]
+fn blocks_are_read_by_another_way_and_not_written() {
+    let mut job = introduced(World::provider(Profile::VERBS, 1, 0));
+    let [to, third] = [1, 2].map(|rank| job.connect(0, rank));
+    for (endpoint, rank) in [(to, 1), (third, 2)] {
+        job.post(0, endpoint, Operation::Write { to: job.at(rank, 16), bytes: &9_u64.to_ne_bytes() }, u64::from(rank));
+    }
+    job.look(100, STEP);
+    job.world(|world| (world.errors, world.failing, world.drops) = (1000, Failing::Everything, true));
+    let (shape, here) = (Shape::strided(2, 8, 16), job.memory[0].part(128, 24).unwrap());
+    let (from, blocks) = (job.at(1, 0), Blocks::Shape(&shape));
+    job.post(0, to, Operation::GetBlocks { from, blocks, to: here, to_shape: &shape }, 3);
+    job.post(0, third, Operation::PutBlocks { from: here, from_shape: &shape, to: job.at(2, 0), blocks }, 4);
+    job.look(100, STEP);
+    let lost = Rank::new(2);
+    assert_eq!((job.results()[&3], job.word(0, 18)), (Ok(0), 9));
+    assert_eq!((job.results()[&4], job.word(2, 2)), (Err(Failure::PeerLost(lost)), 9));
+    assert_eq!(*job.lost.lock().unwrap(), [lost]);
 }
 
 /// A rank whose request is not delivered uses the other transport for its operations, and cannot answer requests.
