@@ -427,9 +427,9 @@ mod tests {
             let mut random = fastrand::Rng::with_seed(seed);
             let is_wide = seed % 7 == 0;
             let list = list(&mut random, is_wide);
-            let block = [1, 8, 24, 5000][random.usize(..4)];
-            let inner = block + random.u64(..9);
-            let shape = Shape { block, counts: [2, 3, 90], strides: [inner * 90 * 3 + 5, inner * 90, inner] };
+            let block = [1, 12, 24, 5000][random.usize(..4)];
+            let inner = block + random.u64(1..9);
+            let shape = Shape { block, counts: [2, 3, 300], strides: [inner * 300 * 3 + 5, inner * 300, inner] };
             let blocks = if seed % 2 == 0 { Blocks::List(&list) } else { Blocks::Shape(&shape) };
             let bytes = blocks.bytes().unwrap();
             let values: Vec<u8> = (0..bytes + 3).map(|_| random.u8(..)).collect();
@@ -519,5 +519,25 @@ mod tests {
         job.look(2000, STEP);
         assert_eq!(job.results().len() as u64, lists);
         job.post(0, to, put, lists);
+    }
+
+    #[test]
+    fn blocks_that_arrive_wake_their_rank() {
+        let mut job = known(World::provider(Profile::CXI, 1, 0));
+        let (to, shape) = (job.connect(0, 1), Shape::strided(2, 8, 16));
+        let here = Cells::from_mut(vec![7_u64; 3].leak());
+        job.post(
+            0,
+            to,
+            Operation::PutBlocks { from: here, from_shape: &shape, to: job.at(1, 0), blocks: Blocks::Shape(&shape) },
+            0,
+        );
+        let is_woken = (0..50).any(|_| {
+            job.ends[0].progress(Instant::ZERO, &mut Vec::new());
+            let mut engine = job.ends[1].shared.lock();
+            engine.drive();
+            engine.take_news()
+        });
+        assert!(is_woken);
     }
 }
