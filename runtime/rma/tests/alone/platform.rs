@@ -9,9 +9,7 @@ use pelago_platform::{Fault, For};
 use pelago_rma::{Error, GlobalPtr, Result, World};
 
 use super::scripted::Said::{self, *};
-use super::scripted::{
-    Answer, HEAP_BYTES, Kind, POLLS, POLLS_ALONE, RANKS, SIGNALLED_BYTES_MIN, SPINS, Script, lone, lone_with, word,
-};
+use super::scripted::{HEAP_BYTES, Kind, POLLS, POLLS_ALONE, RANKS, SIGNALLED_BYTES_MIN, SPINS, Script, lone, lone_with, word};
 use pelago_platform::Activity::{GoesOn, Joins, Leaves, Waits};
 
 /// Returns the calls of the platform since the last query.

@@ -427,9 +427,9 @@ mod tests {
             let mut random = fastrand::Rng::with_seed(seed);
             let is_wide = seed % 7 == 0;
             let list = list(&mut random, is_wide);
-            let block = [1, 12, 24, 5000][random.usize(..4)];
-            let inner = block + random.u64(1..9);
-            let shape = Shape { block, counts: [2, 3, 300], strides: [inner * 300 * 3 + 5, inner * 300, inner] };
+            let block = [1, 12, 24, 5001][random.usize(..4)];
+            let (inner, count) = (block + random.u64(1..9), 3600 / block + 1);
+            let shape = Shape { block, counts: [2, 3, count], strides: [inner * count * 3 + 5, inner * count, inner] };
             let blocks = if seed % 2 == 0 { Blocks::List(&list) } else { Blocks::Shape(&shape) };
             let bytes = blocks.bytes().unwrap();
             let values: Vec<u8> = (0..bytes + 3).map(|_| random.u8(..)).collect();
