@@ -171,7 +171,12 @@ impl Transport for Ofi {
     }
 
     fn flush(&mut self, _now: Instant) {
-        self.shared.lock().release();
+        let mut engine = self.shared.lock();
+        let had_unsent = engine.has_unsent();
+        engine.release();
+        let is_left_over = engine.has_unsent() && !had_unsent;
+        drop(engine);
+        self.progress_thread.iter().filter(|_| is_left_over).for_each(ProgressThread::call);
     }
 
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {

@@ -1,8 +1,8 @@
 //! A rank's conversations over its endpoint, driven by the thread that holds their lock: the rank or its progress thread.
 //!
 //! A put or get of memory whose key is known is an access of the fabric (RMA), in which no core of the target takes part. All other operations are requests
-//! that the owner performs: atomics, because atomics of a fabric and of cores do not exclude each other; copies between two other ranks; transfers
-//! to and from memory that the fabric does not access, such as that of many devices ([`devices`]).
+//! that the owner performs: atomics, because atomics of a fabric and of cores do not exclude each other; copies between two other ranks; transfers of short
+//! blocks, which travel packed ([`blocks`]); transfers to and from memory that the fabric does not access, such as that of many devices ([`devices`]).
 //!
 //! ```text
 //!   poster                                owner
