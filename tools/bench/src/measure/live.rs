@@ -15,9 +15,18 @@ const LIVE_BYTES: u64 = 256 << 20;
 const LIVE_REPETITIONS_MIN: u64 = 15;
 const LIVE_REPETITIONS_MAX: u64 = 501;
 
+/// The memory of the sender that the library reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Own {
+    /// Ordinary memory, which the sender may reuse when the call returns.
+    Private,
+    /// Memory that others may access, too; the sender leaves it alone until the operation completes.
+    Registered,
+}
+
 /// Puts one block at a time: the sender rewrites it before, and the receiver reads all of it afterwards.
-pub(super) fn put_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
-    let to = memory.at(stage.receiver(), 0);
+pub(super) fn put_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64, own: Own) -> Result<Comparison> {
+    let (from, to) = (memory.at(stage.world.rank(), 0), memory.at(stage.receiver(), 0));
     let limit = stage.baseline(memory)?;
     let (mut block, mut there) = (source(bytes, 0), source(bytes, 0));
     let mut round = 0;
@@ -25,9 +34,16 @@ pub(super) fn put_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, byt
         round += 1;
         if stage.is_sender() {
             renew(&mut block, round);
+            if own == Own::Registered {
+                fill(memory.local(), round)?;
+            }
         }
+        let put = || match own {
+            Own::Private => stage.world.put(to, &block),
+            Own::Registered => stage.world.copy(from, to, block.len()),
+        };
         let nanoseconds = match (side, &limit) {
-            (Side::Library, _) => stage.send_awaited(to, || Ok(stage.world.put(to, &block)?.wait()?))?,
+            (Side::Library, _) => stage.send_awaited(to, || Ok(put()?.wait()?))?,
             (Side::Raw, Baseline::Memory(raw)) => stage.send(|| {
                 raw.write(&block);
                 Ok(())
@@ -47,8 +63,8 @@ pub(super) fn put_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, byt
 }
 
 /// Gets one block at a time: the owner rewrites it before, and the sender reads all of it afterwards.
-pub(super) fn get_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
-    let from = memory.at(stage.receiver(), 0);
+pub(super) fn get_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64, own: Own) -> Result<Comparison> {
+    let (from, to) = (memory.at(stage.receiver(), 0), memory.at(stage.world.rank(), 0));
     let limit = stage.baseline(memory)?;
     let (mut block, mut there) = (source(bytes, 0), source(bytes, 0));
     let mut round = 0;
@@ -62,7 +78,10 @@ pub(super) fn get_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, byt
             _ => fill(memory.local(), round),
         })?;
         let nanoseconds = match (side, &limit) {
-            (Side::Library, _) => stage.send_awaited(from, || Ok(stage.world.get_into(from, &mut block)?))?,
+            (Side::Library, _) => stage.send_awaited(from, || match own {
+                Own::Private => Ok(stage.world.get_into(from, &mut block)?),
+                Own::Registered => Ok(stage.world.copy(from, to, block.len())?.wait()?),
+            })?,
             (Side::Raw, Baseline::Memory(raw)) => stage.send(|| {
                 raw.read(&mut block);
                 Ok(())
@@ -74,6 +93,9 @@ pub(super) fn get_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, byt
             )?,
         };
         if stage.is_sender() {
+            if own == Own::Registered && side == Side::Library {
+                memory.local().read(0, &mut block);
+            }
             verify("a block that was got", &block, round)?;
         }
         Ok(nanoseconds)

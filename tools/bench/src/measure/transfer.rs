@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use pelago::zerocopy::{FromBytes, IntoBytes};
 use pelago::{CellSlice, GlobalPtr, Symmetric, World};
 
-use super::live::{get_live, put_live};
+use super::live::{Own, get_live, put_live};
 use super::{REPETITIONS, SLOTS};
 use crate::baseline::Baseline;
 use crate::baseline::mapped_memory::Raw;
@@ -36,7 +36,7 @@ pub(crate) fn put(stage: &RankContext<'_>) -> Result<()> {
     each_size(stage, "put", ["store", "memcpy"], |stage, memory, bytes| match bytes {
         8 => put_words(stage, memory),
         ..LIVE_BYTES_MIN => put_blocks(stage, memory, bytes),
-        _ => put_live(stage, memory, bytes),
+        _ => put_live(stage, memory, bytes, Own::Private),
     })
 }
 
@@ -44,8 +44,18 @@ pub(crate) fn get(stage: &RankContext<'_>) -> Result<()> {
     each_size(stage, "get", ["load", "memcpy"], |stage, memory, bytes| match bytes {
         8 => get_words(stage, memory),
         ..LIVE_BYTES_MIN => get_blocks(stage, memory, bytes),
-        _ => get_live(stage, memory, bytes),
+        _ => get_live(stage, memory, bytes, Own::Private),
     })
+}
+
+/// As `put`, from memory of this rank that others can access, too: nothing has to be captured.
+pub(crate) fn put_registered(stage: &RankContext<'_>) -> Result<()> {
+    each_size(stage, "put_registered", ["memcpy"; 2], |stage, memory, bytes| put_live(stage, memory, bytes, Own::Registered))
+}
+
+/// As `get`, to such memory.
+pub(crate) fn get_registered(stage: &RankContext<'_>) -> Result<()> {
+    each_size(stage, "get_registered", ["memcpy"; 2], |stage, memory, bytes| get_live(stage, memory, bytes, Own::Registered))
 }
 
 /// Measures each size; `mapped`: names of the raw limits for mapped memory, for a word and for larger blocks.
@@ -61,7 +71,7 @@ fn each_size(
             let comparison = measure(stage, &memory, bytes)?;
             let raw_name = match stage.line() {
                 None => mapped[usize::from(bytes > 8)],
-                Some(_) if bytes < LIVE_BYTES_MIN => ROUND_TRIP,
+                Some(_) if bytes < LIVE_BYTES_MIN && !name.ends_with("_registered") => ROUND_TRIP,
                 Some(_) => STREAM,
             };
             stage.emit(&stage.row(name).timed(&comparison, raw_name).moved(bytes))?;
