@@ -38,7 +38,7 @@ pub(crate) struct Header {
     pub(crate) other: U64,
 }
 
-/// Kinds of messages: greetings; requests; answers; the revocation of keys; tests of rails; notifications; requests for several blocks; several atomics.
+/// Kinds of messages: greetings; requests; answers; the revocation of keys; tests of rails; notifications; requests for several blocks; several atomics; writes with a signal.
 pub(crate) mod kind {
     /// Greeting: the sender's endpoint names follow, and its nonce is `other`.
     pub(crate) const HELLO: u8 = 1;
@@ -81,6 +81,8 @@ pub(crate) mod kind {
     pub(crate) const ATOMICS: u8 = 20;
     /// They were performed, or failed: an [`AnswerEntry`](super::AnswerEntry) for each follows.
     pub(crate) const ANSWERS: u8 = 21;
+    /// Bytes to write from `at` on follow; then the word `value` is written to the address `other`.
+    pub(crate) const PUT_SIGNALLED: u8 = 22;
 }
 
 /// Formats of the blocks of a request, in `operator`; see `engine::blocks`.
@@ -107,7 +109,7 @@ impl Header {
 
     /// Whether it is a request to the owner of memory.
     pub(crate) const fn is_request(&self) -> bool {
-        matches!(self.kind, kind::LOOKUP..=kind::COPY | kind::PUT_BLOCKS | kind::GET_BLOCKS | kind::ATOMICS)
+        matches!(self.kind, kind::LOOKUP..=kind::COPY | kind::PUT_BLOCKS | kind::GET_BLOCKS | kind::ATOMICS | kind::PUT_SIGNALLED)
     }
 
     /// Whether it answers a request.

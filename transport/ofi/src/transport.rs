@@ -13,7 +13,7 @@ use pelago_platform::{
 
 use crate::engine::Engine;
 use crate::fabric::{FabricChoice, FabricError, FabricName, Port};
-use crate::limits::{LIST_BLOCKS_MAX, PACKED_BLOCK_BYTES_MAX};
+use crate::limits::{LIST_BLOCKS_MAX, PACKED_BLOCK_BYTES_MAX, SIGNALLED_BYTES_MIN};
 use crate::progress_thread::{ProgressThread, Shared};
 
 /// Parameters of the transport of a rank.
@@ -52,6 +52,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     keeps_time: true,
     blocks_max: LIST_BLOCKS_MAX,
     block_bytes_max: PACKED_BLOCK_BYTES_MAX,
+    signalled_bytes_min: SIGNALLED_BYTES_MIN,
     ..Capabilities::of(NAME)
 };
 

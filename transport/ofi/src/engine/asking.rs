@@ -7,7 +7,7 @@ use zerocopy::IntoBytes;
 
 use super::{Engine, FIRST, Known, Path, Posted, Scattered, Then, Use, Way, What, led_to};
 use crate::fabric::{FiAddress, Local, Port, Refusal, Remote};
-use crate::limits::{LISTED_BLOCKS_MAX, REGIONS_KNOWN_MAX, REQUESTS_MAX};
+use crate::limits::{LISTED_BLOCKS_MAX, REGIONS_KNOWN_MAX, REQUESTS_MAX, SIGNALLED_BYTES_MIN};
 use crate::message::{Header, PAYLOAD_BYTES_MAX, kind, region};
 
 /// The target of an access.
@@ -45,17 +45,17 @@ impl Engine {
         // The fence takes effect even if the operation is refused.
         self.peers[peer].lanes[lane].fence |= flags.fence;
         let bytes = match operation {
-            Operation::Write { bytes, .. } if bytes.len() > pelago_base::limits::INJECT_SIZE => {
+            Operation::Write { bytes, .. } | Operation::Signalled { bytes, .. } if bytes.len() > pelago_base::limits::INJECT_SIZE => {
                 return Err(PostError::TooLong(bytes.len()));
             }
+            Operation::Signalled { bytes, .. } if bytes.len() < SIGNALLED_BYTES_MIN => return Err(PostError::Signalled),
             Operation::Sized(_) => return Err(PostError::Sizes),
-            Operation::Signalled { .. } => return Err(PostError::Signalled),
             Operation::PutBlocks { from_shape: shape, .. } | Operation::GetBlocks { to_shape: shape, .. } => {
                 shape.bytes().map_err(|_| PostError::Blocks)?
             }
             Operation::Put { from: local, .. } | Operation::Get { to: local, .. } => local.bytes() as u64,
             Operation::Copy { bytes, .. } => bytes,
-            Operation::Write { .. } | Operation::Atomic { .. } => 0,
+            Operation::Write { .. } | Operation::Signalled { .. } | Operation::Atomic { .. } => 0,
         };
         if self.ports.iter().any(|port| bytes > port.message_bytes_max()) {
             return Err(PostError::TooLong(bytes as usize));
@@ -78,7 +78,7 @@ impl Engine {
                 (What::Blocks(scattered.into()), &[][..])
             }
             Operation::Sized(_) => return Err(PostError::Sizes),
-            Operation::Signalled { .. } => return Err(PostError::Signalled),
+            Operation::Signalled { to, bytes, at, word } => (What::Signalled { to, bytes: bytes.into(), at, word }, &[][..]),
         };
         let (listed, result) = match &what {
             What::Blocks(scattered) => (scattered.listed(), scattered.result()),
@@ -236,10 +236,24 @@ impl Engine {
                 }
             }
             What::Blocks(_) => self.transfer_blocks(key),
+            What::Signalled { .. } => self.write_signalled(key),
             _ => self.transfer(key),
         };
         if is_sent {
             self.operations[key].is_sent = true;
+        }
+        is_sent
+    }
+
+    /// Sends the request for a write with a signal, if there is space; returns whether it did.
+    fn write_signalled(&mut self, key: usize) -> bool {
+        let What::Signalled { to, ref mut bytes, at, word } = self.operations[key].what else { return true };
+        let payload = std::mem::take(bytes);
+        let (at, other, whole) = (to.bits().into(), at.bits().into(), (payload.len() as u64).into());
+        let request = Header { kind: kind::PUT_SIGNALLED, at, other, whole, value: word.into(), ..Header::default() };
+        let is_sent = self.request(key, request, Some(&payload));
+        if !is_sent && let What::Signalled { bytes, .. } = &mut self.operations[key].what {
+            *bytes = payload;
         }
         is_sent
     }
@@ -271,7 +285,7 @@ impl Engine {
             What::Write { to, bytes } => (*to, bytes.len() as u64),
             What::Put { from, to, .. } => (*to, from.bytes()),
             What::Get { from, to } => (*from, to.bytes() as u64),
-            What::Copy { .. } | What::Atomic { .. } | What::Blocks(_) => return true,
+            What::Copy { .. } | What::Atomic { .. } | What::Blocks(_) | What::Signalled { .. } => return true,
         };
         if operation.path == Path::Undecided {
             match self.target(peer, lane, at, bytes) {
@@ -410,7 +424,7 @@ impl Engine {
         let (peer, path) = (operation.peer, operation.path);
         operation.unanswered -= 1;
         let at = match operation.what {
-            What::Write { to, .. } | What::Put { to, .. } => to,
+            What::Write { to, .. } | What::Put { to, .. } | What::Signalled { to, .. } => to,
             What::Get { from, .. } | What::Copy { from, .. } => from,
             What::Atomic { at, .. } => at,
             What::Blocks(ref scattered) => scattered.at(),
@@ -561,7 +575,7 @@ impl What {
     /// Number of bytes that are moved.
     pub(super) fn bytes(&self) -> u64 {
         match self {
-            Self::Write { bytes, .. } => bytes.len() as u64,
+            Self::Write { bytes, .. } | Self::Signalled { bytes, .. } => bytes.len() as u64,
             Self::Put { from, .. } => from.bytes(),
             Self::Get { to, .. } => to.bytes() as u64,
             Self::Copy { bytes, .. } => *bytes,

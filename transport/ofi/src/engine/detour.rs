@@ -7,7 +7,7 @@
 //! A copy is a request to the owner of its source. If the fabric does not reach the target from there, the owner answers so without starting the copy, and
 //! the poster uses the other transport.
 
-use pelago_base::{Failure, GlobalAddress, Rank};
+use pelago_base::{AtomicOperator, Failure, GlobalAddress, Rank, Width};
 use pelago_memory::Region;
 use pelago_platform::{Flags, Operation};
 
@@ -78,7 +78,7 @@ impl Engine {
             self.detoured(key, Ok(0));
         }
         let &key = self.detours.front()?;
-        let Posted { what, peer, flags, .. } = &self.operations[key];
+        let Posted { what, peer, flags, next, .. } = &self.operations[key];
         let rank = self.peers[*peer].rank;
         let (rank, operation) = match what {
             What::Write { to, bytes } => (rank, Operation::Write { to: *to, bytes }),
@@ -92,6 +92,11 @@ impl Engine {
             &What::Copy { from, to, bytes } => (rank, Operation::Copy { from, to, bytes }),
             &What::Atomic { at, width, operator, operand } => (rank, Operation::Atomic { at, width, operator, operand }),
             What::Blocks(scattered) => (rank, scattered.operation()),
+            // The other transport may not accept it as one operation.
+            What::Signalled { to, bytes, .. } if *next == 0 => (rank, Operation::Write { to: *to, bytes }),
+            &What::Signalled { at, word, .. } => {
+                (rank, Operation::Atomic { at, width: Width::Eight, operator: AtomicOperator::Swap, operand: word })
+            }
         };
         // The operations before its fence have ended.
         Some((key, rank, operation, Flags { fence: false, ..*flags }))
@@ -107,6 +112,17 @@ impl Engine {
     /// Records the result of an operation that the other transport has completed.
     pub(crate) fn detoured(&mut self, key: usize, result: Result<u64, Failure>) {
         let Some(operation) = self.operations.get_mut(key).filter(|operation| operation.path == Path::Around) else { return };
+        let mut result = result;
+        if let What::Signalled { .. } = operation.what {
+            if operation.next == 0 && operation.result.and(result).is_ok() {
+                // The bytes have been written: now the word.
+                operation.next = 1;
+                self.detours.push_back(key);
+                self.touched = true;
+                return;
+            }
+            result = result.map(|_previous| 0);
+        }
         operation.unanswered = 0;
         operation.result = operation.result.and(result);
         self.settle(key);

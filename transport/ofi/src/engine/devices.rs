@@ -129,7 +129,7 @@ impl Engine {
         let Posted { what, peer, lane, path: Path::Access(start), .. } = self.operations.get(key)? else { return None };
         let to = match what {
             What::Write { to, .. } | What::Put { to, .. } => to,
-            What::Get { .. } | What::Copy { .. } | What::Atomic { .. } | What::Blocks(_) => return None,
+            What::Get { .. } | What::Copy { .. } | What::Atomic { .. } | What::Blocks(_) | What::Signalled { .. } => return None,
         };
         let entry = &self.peers[*peer];
         let known = entry.known.get(start).filter(|known| known.flags & region::DEVICE != 0)?;

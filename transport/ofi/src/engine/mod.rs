@@ -2,7 +2,7 @@
 //!
 //! A put or get of memory whose key is known is an access of the fabric (RMA), in which no core of the target takes part. All other operations are requests
 //! that the owner performs: atomics, because atomics of a fabric and of cores do not exclude each other; copies between two other ranks; transfers of short
-//! blocks, which travel packed ([`blocks`]); transfers to and from memory that the fabric does not access, such as that of many devices ([`devices`]).
+//! blocks, which travel packed ([`blocks`]); writes with a signal; transfers to and from memory that the fabric does not access, such as that of many devices ([`devices`]).
 //!
 //! ```text
 //!   poster                                owner
@@ -234,7 +234,7 @@ struct Posted {
     flags: Flags,
     begun: bool,
     path: Path,
-    /// Number of bytes for which requests were sent.
+    /// Number of bytes for which requests were sent; of a signalled write on a detour, 1 once the bytes have been written.
     next: u64,
     /// Whether it was completely sent.
     is_sent: bool,
@@ -270,6 +270,13 @@ enum What {
         operand: u64,
     },
     Blocks(Box<Scattered>),
+    /// Bytes, and a word that is written after them.
+    Signalled {
+        to: GlobalAddress,
+        bytes: Box<[u8]>,
+        at: GlobalAddress,
+        word: u64,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The owner's side: requests of peers for this rank's memory.
 
-use pelago_base::{Failure, GlobalAddress};
+use pelago_base::{AtomicOperator, Failure, GlobalAddress, Width};
 use pelago_memory::{Cells, Region};
 use pelago_platform::{Address, Flags};
 
@@ -24,6 +24,10 @@ impl Engine {
                 let bytes = header.value.get();
                 let found = self.piece(header, bytes).and_then(|piece| piece.to_vec().map_err(|_| Failure::Device(at)));
                 return self.tell_found(peer, header, found);
+            }
+            kind::PUT_SIGNALLED => {
+                let at = GlobalAddress::from_bits(header.other.get());
+                self.signalled(header.at(), &payload.to_vec(), at, header.value.get())
             }
             kind::PUT_BLOCKS => self.put_blocks(header, &payload.to_vec()),
             kind::GET_BLOCKS => {
@@ -65,6 +69,15 @@ impl Engine {
         self.touched = true;
         let found = self.open_region(at, width.bytes())?.atomic(width, operator, header.value.get());
         found.map_err(|_| Failure::Device(at))?.ok_or(Failure::Misaligned(at))
+    }
+
+    /// Writes bytes, and then their signal word, unless one of both is outside registered memory.
+    fn signalled(&mut self, to: GlobalAddress, bytes: &[u8], at: GlobalAddress, word: u64) -> Result<u64, Failure> {
+        let (target, signal) = (self.open_region(to, bytes.len() as u64)?, self.open_region(at, 8)?);
+        self.touched = true;
+        target.write(bytes).map_err(|_| Failure::Device(to))?;
+        let swapped = signal.atomic(Width::Eight, AtomicOperator::Swap, word).map_err(|_| Failure::Device(at))?;
+        swapped.ok_or(Failure::Misaligned(at)).map(|_| 0)
     }
 
     /// Grants the key of a region.
@@ -203,6 +216,10 @@ impl Engine {
                 .open_region(*from, to.bytes() as u64)
                 .and_then(|source| Region::Host(*to).copy_from(&source).map_err(|_| Failure::Device(*from))),
             What::Blocks(_) => self.perform_blocks(key).map(drop),
+            What::Signalled { to, bytes, at, word } => {
+                let (to, bytes, at, word) = (*to, bytes.clone(), *at, *word);
+                self.signalled(to, &bytes, at, word).map(drop)
+            }
             &What::Atomic { at, width, operator, operand } => {
                 self.touched = true;
                 return Some(self.atomic(&Header::atomic(at, width, operator, operand)));
