@@ -7,11 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use pelago_base::Rank;
 use pelago_collectives::{Collectives, Settings, Started};
 use pelago_rma::{Error, Result, World};
-use pelago_test_support::threads::on_every_platform;
+use pelago_test_support::threads::{Platform, on_every_platform};
 
 /// The member whose operator panics: the root of the reductions.
 const VICTIM: Rank = Rank::new(0);
 const COUNT: usize = 100;
+/// Number of jobs, so that in one of them data of an operation that has failed arrives during a later one.
+const JOBS: usize = 30;
 
 fn team(world: &World) -> Collectives<'_> {
     Collectives::new(world, &Settings { memory_bytes: 1 << 20, ..Settings::default() }).unwrap()
@@ -51,31 +53,36 @@ fn is_refused<R>(ended: &Result<R>) -> bool {
 
 #[test]
 fn an_operation_with_counts_fails_on_all_members() {
-    on_every_platform(&[2, 4], |world, platform| {
-        for is_started in [false, true] {
-            let (all, size) = (team(world), world.size() as usize);
-            let (values, counts) = (vec![1_u64; COUNT * size], vec![COUNT; size]);
-            let mut own = vec![0_u64; COUNT];
-            let first = if is_started {
-                ended(|| all.start_reduce_scatterv(values.clone(), &counts, operator(world)))
-            } else {
-                caught(|| all.reduce_scatterv(&values, &counts, &mut own, operator(world)).map(|()| own.clone()))
-            };
-            match &first {
-                Some(Ok(sums)) => {
-                    assert_ne!(world.rank(), VICTIM, "{platform:?}, started: {is_started}");
-                    assert_eq!(*sums, [size as u64; COUNT], "{platform:?}, started: {is_started}");
-                }
-                Some(refused) => assert!(is_refused(refused), "{platform:?}, started: {is_started}: {refused:?}"),
-                None => assert_eq!(world.rank(), VICTIM),
+    for _ in 0..JOBS {
+        on_every_platform(&[2, 4], operations_with_counts_fail);
+    }
+}
+
+fn operations_with_counts_fail(world: &World, platform: Platform) {
+    for is_started in [false, true] {
+        let (all, size) = (team(world), world.size() as usize);
+        let (values, counts) = (vec![1_u64; COUNT * size], vec![COUNT; size]);
+        let mut own = vec![0_u64; COUNT];
+        let first = if is_started {
+            ended(|| all.start_reduce_scatterv(values.clone(), &counts, operator(world)))
+        } else {
+            caught(|| all.reduce_scatterv(&values, &counts, &mut own, operator(world)).map(|()| own.clone()))
+        };
+        match &first {
+            Some(Ok(sums)) => {
+                assert_ne!(world.rank(), VICTIM, "{platform:?}, started: {is_started}");
+                assert_eq!(*sums, [size as u64; COUNT], "{platform:?}, started: {is_started}");
             }
-            for _ in 0..2 {
-                let later = all.reduce_scatterv(&values, &counts, &mut own, |left, right| left + right);
-                assert!(is_refused(&later), "{platform:?}, started: {is_started}: {later:?} {own:?}");
-            }
-            world.barrier().unwrap();
+            Some(refused) => assert!(is_refused(refused), "{platform:?}, started: {is_started}: {refused:?}"),
+            None => assert_eq!(world.rank(), VICTIM),
         }
-    });
+        // Values of their own: what the victim sent for the first operation may arrive now.
+        for values in [2, 3].map(|value| vec![value; values.len()]) {
+            let later = all.reduce_scatterv(&values, &counts, &mut own, |left, right| left + right);
+            assert!(is_refused(&later), "{platform:?}, started: {is_started}: {later:?} {own:?}, first {first:?}");
+        }
+        world.barrier().unwrap();
+    }
 }
 
 #[test]

@@ -57,9 +57,12 @@ impl Exchange {
         streams: &mut Streams,
         buffers: Buffers<'_, T>,
     ) -> Result<(bool, bool)> {
+        if let Some(broken) = streams.ended() {
+            return Err(error_of(broken));
+        }
         if streams.enter() {
             streams.tell_broken(context, Broken::Panicked, member.team.iter())?;
-            return Err(error_of(Broken::Panicked));
+            return Err(end(streams, Broken::Panicked));
         }
         let advanced = self.go_on(member, context, streams, buffers);
         streams.leave();
@@ -98,7 +101,7 @@ impl Exchange {
             if !moved {
                 member.is_whole()?;
                 if let Some(broken) = streams.broken(context) {
-                    return Err(error_of(broken));
+                    return Err(end(streams, broken));
                 }
                 return Ok((any, false));
             }
@@ -175,7 +178,7 @@ impl Exchange {
             let is_last = progress.values + length == receive.block.count;
             if !Streams::is(said, Fragment { kind: self.messages.kind, bytes: length * size_of::<T>(), is_last }) {
                 streams.tell_broken(context, Broken::Different, member.team.iter())?;
-                return Err(error_of(Broken::Different));
+                return Err(end(streams, Broken::Different));
             }
             let landed = streams.landed::<T>(context, receive.from, length);
             let into = &mut output[progress.values..progress.values + length];
@@ -196,6 +199,12 @@ impl Exchange {
         }
         Ok(moved)
     }
+}
+
+/// Ends all operations of this member. Fragments of the operation that fails may arrive later, and would be taken for those of the next.
+fn end(streams: &mut Streams, broken: Broken) -> Error {
+    streams.end(broken);
+    error_of(broken)
 }
 
 fn error_of(broken: Broken) -> Error {

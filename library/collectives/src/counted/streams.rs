@@ -71,6 +71,8 @@ pub(crate) struct Streams {
     taken: Box<[u64]>,
     /// Whether an operation is advancing. It stays so if its operator panics: part of a fragment is then combined already.
     advances: bool,
+    /// Why an operation of this member has failed.
+    ended: Option<Broken>,
 }
 
 /// What keeps the streams from further operations.
@@ -98,7 +100,7 @@ impl Streams {
     /// Makes streams in memory whose flags are zero.
     pub(crate) fn new(words: Words, me: u32, size: u32, fragment_bytes: usize, captured: usize) -> Self {
         let [sent, taken] = [(); 2].map(|()| vec![0; size as usize].into_boxed_slice());
-        Self { words, me, size, room: fragment_bytes / 8, captured, sent, taken, advances: false }
+        Self { words, me, size, room: fragment_bytes / 8, captured, sent, taken, advances: false, ended: None }
     }
 
     /// Clears the words that other members write and this member polls.
@@ -121,6 +123,16 @@ impl Streams {
     /// Marks that no operation is advancing.
     pub(crate) fn leave(&mut self) {
         self.advances = false;
+    }
+
+    /// Why no further operation of this member can start or continue.
+    pub(crate) const fn ended(&self) -> Option<Broken> {
+        self.ended
+    }
+
+    /// Refuses all operations of this member from now on.
+    pub(crate) const fn end(&mut self, broken: Broken) {
+        self.ended = Some(broken);
     }
 
     /// What a member has told of.
