@@ -34,8 +34,8 @@ pub const LISTED_BLOCKS_MAX: usize = 16 * LIST_BLOCKS_MAX;
 /// ends, which copy it.
 pub const PACKED_BLOCK_BYTES_MAX: u64 = 1024;
 
-/// Minimum number of bytes that leave together with their signal word: all but none. A write as an access, and the word behind it, take two round trips.
-pub const SIGNALLED_BYTES_MIN: usize = 1;
+/// Minimum number of bytes that leave together with their signal word: a word. A write as an access, and the signal behind it, take two round trips.
+pub const SIGNALLED_BYTES_MIN: usize = 8;
 
 /// Maximum number of transmissions of a message that the provider fails to send. Re-establishing a connection takes fewer.
 pub const MESSAGE_TRIES_MAX: u8 = 8;

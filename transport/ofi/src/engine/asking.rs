@@ -45,7 +45,9 @@ impl Engine {
         // The fence takes effect even if the operation is refused.
         self.peers[peer].lanes[lane].fence |= flags.fence;
         let bytes = match operation {
-            Operation::Write { bytes, .. } | Operation::Signalled { bytes, .. } if bytes.len() > pelago_base::limits::INJECT_SIZE => {
+            Operation::Write { bytes, .. } | Operation::Signalled { bytes, .. }
+                if bytes.len() > pelago_base::limits::INJECT_SIZE =>
+            {
                 return Err(PostError::TooLong(bytes.len()));
             }
             Operation::Signalled { bytes, .. } if bytes.len() < SIGNALLED_BYTES_MIN => return Err(PostError::Signalled),
