@@ -20,7 +20,7 @@ awk -F'[:,{}"]+' '/^{/ { for (i = 2; i < NF; i += 2) v[$i] = $(i + 1); print v["
         function of(key, side, by, values, i, turns) { turns = n[key, side]; for (i = 1; i <= turns; i++) values[i] = t[key, side, i] / (by ? t[key, by, i] : 1); return turns ? median(values, turns) : 0 }
         END { for (i = 1; i <= keys; i++) { key = order[i]; split(key, part, " ")
             printf "%-26s %8d B  pelago %12.1f ns", part[1], part[2], of(key, "pelago")
-            # libfabric alone always leaves the memory of the program alone until the operation completes.
+            # fabric.c does not reuse its memory before an operation completes, so its put and get are the limits of those of registered memory, too.
             same = key; sub("_registered", "", same)
             for (side = 1; side <= 2; side++) { name = side == 1 ? "raw" : "raw_wait"; n[key, name] = n[same, name]; for (j = 1; j <= n[same, name]; j++) t[key, name, j] = t[same, name, j] }
             if (n[key, "raw"]) printf "  raw %12.1f ns  ratio %.2f  with a descriptor %12.1f ns  ratio %.2f", of(key, "raw"), of(key, "pelago", "raw"), of(key, "raw_wait"), of(key, "pelago", "raw_wait")

@@ -38,7 +38,8 @@ pub(crate) struct Header {
     pub(crate) other: U64,
 }
 
-/// Kinds of messages: greetings; requests; answers; the revocation of keys; tests of rails; notifications; requests for several blocks; several atomics; writes with a signal.
+/// Kinds of messages: greetings; requests; answers; the revocation of keys; tests of rails; notifications; further requests, for several blocks, for several
+/// atomics, and for a write with a signal.
 pub(crate) mod kind {
     /// Greeting: the sender's endpoint names follow, and its nonce is `other`.
     pub(crate) const HELLO: u8 = 1;

@@ -24,9 +24,9 @@ struct Looks {
     giving_way: u32,
 }
 
-/// Number of polls of the transport without progress after which a spinning wait yields between polls. The awaited operation may need this core: the
-/// thread that executes it, or a rank or another program on a core that the scheduler considers free. By system calls, these polls take some 10 µs, as
-/// long as an operation between two hosts.
+/// Number of polls of the transport without progress after which a spinning wait yields between polls. The progress
+/// thread of the target may be ready to run on this core, and the operation would wait until the spinning ends. If a poll is a system call, these polls
+/// take some 10 µs, as long as an operation between two hosts.
 const TRANSPORT_POLLS_ALONE: u32 = 32;
 
 /// First and maximum sleep of a wait for an event that rings no doorbell: the cost of waking a thread, and a delay that is small for such waits.

@@ -88,7 +88,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "put_registered",
         osu: &[],
-        summary: "put from memory of this rank that others can access, too (copy), with completion, each timed separately; raw: memcpy; UDP: a stream",
+        summary: "put from registered memory (copy) with completion, each timed separately; raw: memcpy; UDP: a stream",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -97,7 +97,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "get_registered",
         osu: &[],
-        summary: "get to memory of this rank that others can access, too (copy), each timed separately; raw: memcpy; UDP: a stream",
+        summary: "get to registered memory (copy), each timed separately; raw: memcpy; UDP: a stream",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,

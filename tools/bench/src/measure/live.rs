@@ -20,7 +20,7 @@ const LIVE_REPETITIONS_MAX: u64 = 501;
 pub(super) enum Own {
     /// Ordinary memory, which the sender may reuse when the call returns.
     Private,
-    /// Memory that others may access, too; the sender leaves it alone until the operation completes.
+    /// Registered memory, which the sender does not reuse before the operation completes.
     Registered,
 }
 

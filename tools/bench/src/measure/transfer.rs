@@ -33,7 +33,7 @@ pub(super) const STREAM: &str = "stream";
 const PATTERN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 pub(crate) fn put(stage: &RankContext<'_>) -> Result<()> {
-    each_size(stage, "put", ["store", "memcpy"], |stage, memory, bytes| match bytes {
+    each_size(stage, "put", ["store", "memcpy"], LIVE_BYTES_MIN, |stage, memory, bytes| match bytes {
         8 => put_words(stage, memory),
         ..LIVE_BYTES_MIN => put_blocks(stage, memory, bytes),
         _ => put_live(stage, memory, bytes, Own::Private),
@@ -41,28 +41,30 @@ pub(crate) fn put(stage: &RankContext<'_>) -> Result<()> {
 }
 
 pub(crate) fn get(stage: &RankContext<'_>) -> Result<()> {
-    each_size(stage, "get", ["load", "memcpy"], |stage, memory, bytes| match bytes {
+    each_size(stage, "get", ["load", "memcpy"], LIVE_BYTES_MIN, |stage, memory, bytes| match bytes {
         8 => get_words(stage, memory),
         ..LIVE_BYTES_MIN => get_blocks(stage, memory, bytes),
         _ => get_live(stage, memory, bytes, Own::Private),
     })
 }
 
-/// As `put`, from memory of this rank that others can access, too: nothing has to be captured.
+/// As `put`, from registered memory, which the sender does not reuse before the put completes: nothing has to be captured.
 pub(crate) fn put_registered(stage: &RankContext<'_>) -> Result<()> {
-    each_size(stage, "put_registered", ["memcpy"; 2], |stage, memory, bytes| put_live(stage, memory, bytes, Own::Registered))
+    each_size(stage, "put_registered", ["memcpy"; 2], 0, |stage, memory, bytes| put_live(stage, memory, bytes, Own::Registered))
 }
 
 /// As `get`, to such memory.
 pub(crate) fn get_registered(stage: &RankContext<'_>) -> Result<()> {
-    each_size(stage, "get_registered", ["memcpy"; 2], |stage, memory, bytes| get_live(stage, memory, bytes, Own::Registered))
+    each_size(stage, "get_registered", ["memcpy"; 2], 0, |stage, memory, bytes| get_live(stage, memory, bytes, Own::Registered))
 }
 
-/// Measures each size; `mapped`: names of the raw limits for mapped memory, for a word and for larger blocks.
+/// Measures each size; `mapped`: names of the raw limits for mapped memory, for a word and for larger blocks; `streamed`: size from which on the raw limit of
+/// a network is a stream.
 fn each_size(
     stage: &RankContext<'_>,
     name: &str,
     mapped: [&'static str; 2],
+    streamed: u64,
     measure: impl Fn(&RankContext<'_>, &Symmetric<'_, u64>, u64) -> Result<Comparison>,
 ) -> Result<()> {
     for &bytes in stage.settings.sizes() {
@@ -71,7 +73,7 @@ fn each_size(
             let comparison = measure(stage, &memory, bytes)?;
             let raw_name = match stage.line() {
                 None => mapped[usize::from(bytes > 8)],
-                Some(_) if bytes < LIVE_BYTES_MIN && !name.ends_with("_registered") => ROUND_TRIP,
+                Some(_) if bytes < streamed => ROUND_TRIP,
                 Some(_) => STREAM,
             };
             stage.emit(&stage.row(name).timed(&comparison, raw_name).moved(bytes))?;

@@ -425,12 +425,7 @@ impl Engine {
         let operation = &mut self.operations[key];
         let (peer, path) = (operation.peer, operation.path);
         operation.unanswered -= 1;
-        let at = match operation.what {
-            What::Write { to, .. } | What::Put { to, .. } | What::Signalled { to, .. } => to,
-            What::Get { from, .. } | What::Copy { from, .. } => from,
-            What::Atomic { at, .. } => at,
-            What::Blocks(ref scattered) => scattered.at(),
-        };
+        let at = operation.what.at();
         match (result, &self.peers[peer].way) {
             (Ok(()), _) => self.peers[peer].was_heard = true,
             // The owner's provider has refused the key.
@@ -501,14 +496,17 @@ impl Engine {
         match (header.kind, header.result()) {
             (kind::REGION, _) if looked => self.know(peer, header, payload),
             (kind::ELSEWHERE, _) => self.elsewhere(key),
-            (kind::DATA, _) => match &operation.what {
-                What::Get { to, .. } => {
-                    let piece = to.part(header.skip.get(), payload.bytes() as u64);
-                    piece.into_iter().for_each(|piece| piece.copy_from(payload));
+            (kind::DATA, _) => {
+                let skip = header.skip.get();
+                let is_stored = match &operation.what {
+                    What::Get { to, .. } => to.part(skip, payload.bytes() as u64).map(|piece| piece.copy_from(payload)).is_some(),
+                    What::Blocks(scattered) => scattered.store(skip, &payload.to_vec()),
+                    _ => false,
+                };
+                if !is_stored {
+                    operation.result = operation.result.and(Err(Failure::OutOfBounds(operation.what.at())));
                 }
-                What::Blocks(scattered) => _ = scattered.store(header.skip.get(), &payload.to_vec()),
-                _ => {}
-            },
+            }
             (_, Some(Ok(found))) if operation.result.is_ok() => operation.result = Ok(found),
             (_, Some(Err(failure))) => operation.result = operation.result.and(Err(failure)),
             _ => {}
@@ -583,6 +581,16 @@ impl What {
             Self::Copy { bytes, .. } => *bytes,
             Self::Atomic { width, .. } => width.bytes(),
             Self::Blocks(scattered) => scattered.bytes,
+        }
+    }
+
+    /// The first address of the peer that is accessed.
+    fn at(&self) -> GlobalAddress {
+        match self {
+            Self::Write { to, .. } | Self::Put { to, .. } | Self::Signalled { to, .. } => *to,
+            Self::Get { from, .. } | Self::Copy { from, .. } => *from,
+            Self::Atomic { at, .. } => *at,
+            Self::Blocks(scattered) => scattered.at(),
         }
     }
 

@@ -540,4 +540,26 @@ mod tests {
         });
         assert!(is_woken);
     }
+
+    /// Bytes that were not requested are not stored, and the operation does not succeed without those that were.
+    #[test]
+    fn an_answer_with_other_bytes_is_a_failure() {
+        let mut job = known(World::provider(Profile::CXI, 1, 0));
+        let (to, shape) = (job.connect(0, 1), Shape::strided(2, 8, 16));
+        let here = Cells::from_mut(vec![7_u64; 3].leak());
+        let get = Operation::GetBlocks { from: job.at(1, 0), blocks: Blocks::Shape(&shape), to: here, to_shape: &shape };
+        job.post(0, to, get, 0);
+        job.look(50, STEP);
+        job.post(0, to, get, 1);
+        {
+            let mut engine = job.ends[0].shared.lock();
+            let (key, _) = engine.operations.iter().next().expect("it was sent");
+            let answer = Header { kind: kind::DATA, id: (key as u32).into(), skip: 9.into(), ..Header::default() };
+            engine.take_answer(to.0 as usize, &answer, Cells::from_mut(vec![5_u64].leak()));
+        }
+        job.look(50, STEP);
+        let results = job.results();
+        assert!(results[&0].is_ok() && matches!(results[&1], Err(Failure::OutOfBounds(_))), "{results:?}");
+        assert_eq!(here.to_vec()[16..], [0; 8]);
+    }
 }
