@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{read_link, read_to_string};
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -67,10 +68,22 @@ impl Rendezvous {
             let thread = std::thread::Builder::new().name("pelago-meeting".into()).stack_size(STACK_BYTES);
             thread.spawn(move || server.run()).map_err(|error| StoreError::Server(error.to_string()))?;
         }
+        Self::join(point, &secret, rank, clock, until)
+    }
+
+    /// Joins the rendezvous that process 0 serves.
+    pub(super) fn join(
+        point: &RendezvousPoint,
+        secret: &[u8; 16],
+        rank: u32,
+        clock: OsClock,
+        until: Instant,
+    ) -> Result<Self, StoreError> {
+        let size = point.size;
         let mut attempts = 0;
         let stream = loop {
             attempts += 1;
-            match introduce(connect(point, rank, clock, until)?, &secret, point, rank, clock, until) {
+            match introduce(connect(point, rank, clock, until)?, secret, point, rank, clock, until) {
                 Err(StoreError::Rejected(_)) if attempts < INTRODUCTIONS_MAX => {}
                 introduced => break introduced?,
             }
@@ -219,7 +232,7 @@ fn connect(point: &RendezvousPoint, rank: u32, clock: OsClock, until: Instant) -
             Ok(addresses) => {
                 for address in addresses {
                     let limit = until.since(clock.now()).min(CONNECT_LIMIT).max(PAUSE_MIN);
-                    match TcpStream::connect_timeout(&address, limit.into()).and_then(SealedStream::new) {
+                    match TcpStream::connect_timeout(&address, limit.into()).and_then(to_another).and_then(SealedStream::new) {
                         Ok(stream) => return Ok(stream),
                         Err(error) => why = error.to_string(),
                     }
@@ -232,6 +245,15 @@ fn connect(point: &RendezvousPoint, rank: u32, clock: OsClock, until: Instant) -
         std::thread::sleep(pause.into());
         pause = (pause + pause).min(PAUSE_MAX);
     }
+}
+
+/// Refuses a connection of a socket to itself: while nothing listens at a port of this host from which the kernel takes ports of outgoing
+/// connections, it may take just this one, and process 0 could not listen there as long as the connection exists.
+pub(super) fn to_another(stream: TcpStream) -> std::io::Result<TcpStream> {
+    if stream.local_addr()? == stream.peer_addr()? {
+        return Err(ErrorKind::ConnectionRefused.into());
+    }
+    Ok(stream)
 }
 
 /// Proves that this process knows the secret, and checks that the server does.

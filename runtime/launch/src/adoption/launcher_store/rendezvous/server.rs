@@ -52,6 +52,8 @@ pub(super) struct Server {
     /// The processes, by number; without a stream before the process has arrived, and after it has gone.
     members: Vec<Member>,
     values: HashMap<String, String>,
+    /// Why the job cannot be set up.
+    refusal: Option<String>,
     _room: RaisedDescriptorLimit,
 }
 
@@ -91,6 +93,7 @@ impl Server {
             strangers: VecDeque::new(),
             members: (0..size).map(|_| Member::default()).collect(),
             values: HashMap::new(),
+            refusal: None,
             _room: room,
         })
     }
@@ -164,6 +167,13 @@ impl Server {
         stream.send_clear(&introduction.proof(&self.secret, Side::Server));
         stream.seal(&self.secret, introduction, Side::Server);
         let &Introduction { rank, size, job, .. } = introduction;
+        if let Some(refusal) = &self.refusal {
+            refuse(stream, refusal);
+            if rank == 0 {
+                self.close();
+            }
+            return;
+        }
         let leader_size = self.members.len() as u32;
         let mut meets_twice = false;
         let wrong = match self.members.get_mut(rank as usize) {
@@ -181,9 +191,7 @@ impl Server {
                 AdoptionError::MetTwice(rank)
             }
         };
-        stream.send(&ToClient::Refused(wrong.to_string()).to_string());
-        // A process that cannot receive so few bytes is not waited for.
-        let _ = stream.flush();
+        refuse(stream, &wrong.to_string());
         if meets_twice {
             // Nothing tells which of the two belongs here: a job with processes of two jobs would compute nonsense.
             self.give_up(&wrong);
@@ -241,8 +249,7 @@ impl Server {
 
     /// Reports that all have arrived: no further process is admitted.
     fn place(&mut self) {
-        self.listener = None;
-        self.strangers.clear();
+        self.close();
         let mut numbers = HashMap::new();
         let host = |member: &Member| {
             let next = numbers.len() as u32;
@@ -294,16 +301,26 @@ impl Server {
         }
     }
 
-    /// Reports that the job cannot be set up.
+    /// Reports that the job cannot be set up to all that have arrived, and to all that still arrive until process 0 has been told: it
+    /// may arrive after the processes that are the reason.
     fn give_up(&mut self, why: &AdoptionError) {
-        self.tell_all(&ToClient::Refused(why.to_string()));
-        self.listener = None;
-        self.strangers.clear();
+        let why = why.to_string();
+        let tells_process_0 = self.members[0].stream.is_some();
         for member in &mut self.members {
-            if let Some(mut stream) = member.stream.take() {
-                let _unless_it_has_gone = stream.flush();
+            if let Some(stream) = member.stream.take() {
+                refuse(stream, &why);
             }
         }
+        self.refusal = Some(why);
+        if tells_process_0 || self.clock.now() >= self.until {
+            self.close();
+        }
+    }
+
+    /// Admits no further process.
+    fn close(&mut self) {
+        self.listener = None;
+        self.strangers.clear();
     }
 
     fn tell(&mut self, number: usize, message: &ToClient) {
@@ -321,6 +338,13 @@ impl Server {
         let others = self.members.iter_mut().enumerate().filter(|(other, _)| *other != number);
         others.filter_map(|(_, member)| member.stream.as_mut()).for_each(|stream| stream.send(&text));
     }
+}
+
+/// Tells a process why the job cannot be set up, and closes its connection.
+fn refuse(mut stream: SealedStream, why: &str) {
+    stream.send(&ToClient::Refused(why.into()).to_string());
+    // A process that cannot receive so few bytes is not waited for.
+    let _ = stream.flush();
 }
 
 /// Returns the introduction of a connection and its proof, after they have arrived.

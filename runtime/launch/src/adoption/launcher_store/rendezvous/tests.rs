@@ -6,8 +6,9 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use pelago_base::Duration;
 use pelago_platform::Clock;
 
-use crate::adoption::launcher_store::rendezvous::client::{PROCESSES_MAX, Rendezvous};
+use crate::adoption::launcher_store::rendezvous::client::{PROCESSES_MAX, Rendezvous, to_another};
 use crate::adoption::launcher_store::rendezvous::sealed_stream::INTRODUCTION_BYTES;
+use crate::adoption::launcher_store::rendezvous::server::Server;
 use crate::adoption::launcher_store::{KeyValue, StoreError, StoreEvent, fence};
 use crate::rank::environment::RendezvousPoint;
 use crate::{OsClock, SecretSource};
@@ -185,6 +186,21 @@ fn processes_of_two_jobs_with_one_secret_and_one_port_do_not_meet() {
 }
 
 #[test]
+fn process_0_learns_why_its_server_refused_the_processes_before_it() {
+    let point = point(3);
+    let clock = OsClock::start();
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, point.port)).unwrap();
+    let server = Server::new(listener, [0x77; 16], (3, ""), clock, clock.now() + LONG).unwrap();
+    let server = std::thread::spawn(move || server.run());
+    let join = |rank| error(Rendezvous::join(&point, &[0x77; 16], rank, clock, clock.now() + LONG));
+    let mut whys = all(&point, &[1, 1], join);
+    // Process 0 comes when nothing else is connected any more, and after it nobody is awaited.
+    whys.extend([join(2), join(0)]);
+    server.join().unwrap();
+    assert!(whys.iter().all(|why| why.starts_with("two processes with the same secret claim to be rank 1")), "{whys:?}");
+}
+
+#[test]
 fn strangers_neither_hold_nor_delay_a_rendezvous() {
     let point = point(2);
     all(&point, &[0, 1], |rank| {
@@ -207,6 +223,21 @@ fn strangers_neither_hold_nor_delay_a_rendezvous() {
         drop(come(&point, 1, LONG).unwrap());
         drop(silent);
     });
+}
+
+#[test]
+fn a_connection_of_a_socket_to_itself_is_refused() {
+    // The kernel takes the ports of outgoing connections in turn, one half of its range, and comes to the one that is connected to.
+    let of_outgoing = |_: u32| {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        TcpStream::connect(listener.local_addr().unwrap()).unwrap().local_addr().unwrap()
+    };
+    let to_itself = (0..8).map(of_outgoing).find_map(|place| (0..40_000).find_map(|_| TcpStream::connect(place).ok()));
+    if let Some(stream) = to_itself {
+        assert!(to_another(stream).is_err(), "its ends are one socket");
+    }
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    assert!(to_another(TcpStream::connect(listener.local_addr().unwrap()).unwrap()).is_ok());
 }
 
 #[test]
