@@ -20,6 +20,7 @@
 
 mod admission;
 mod channel;
+mod composed;
 pub mod credit;
 mod debug;
 mod limit;

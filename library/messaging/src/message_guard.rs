@@ -61,7 +61,8 @@ impl<'r> MessageGuard<'r> {
         self.bytes.to_vec()
     }
 
-    /// Returns the values of a message that [`send_values`](crate::MailSender::send_values) has sent. Cost: one copy and an allocation.
+    /// Returns the values of a message that `send_values` of a [mailbox](crate::MailSender::send_values) or a
+    /// [channel](crate::ChannelSender::send_values) has sent. Cost: one copy and an allocation.
     ///
     /// # Errors
     /// The message does not consist of whole values of this type.
@@ -88,7 +89,8 @@ impl<'r> MessageGuard<'r> {
         Ok(value)
     }
 
-    /// Decodes a value of a type with serde that [`send_encoded`](crate::MailSender::send_encoded) has sent.
+    /// Decodes a value of a type with serde that `send_encoded` of a [mailbox](crate::MailSender::send_encoded) or a
+    /// [channel](crate::ChannelSender::send_encoded) has sent.
     ///
     /// Cost: one copy; an allocation for more than 1,024 bytes, and the allocations of the value.
     ///

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use pelago_base::Rank;
-use pelago_messaging::{Mailbox, Settings};
+use pelago_messaging::{Channel, ChannelSettings, Mailbox, Settings};
 use pelago_rma::Error;
 use pelago_test_support::threads::on_every_platform;
 use proptest::prelude::*;
@@ -83,4 +83,32 @@ proptest! {
     fn values_arrive_as_they_were_and_nothing_else_is_taken_for_one(orders in prop::collection::vec(order(), 1..6)) {
         exchange(&orders);
     }
+}
+
+/// A channel takes the same kinds of messages as a mailbox.
+#[test]
+fn a_channel_sends_values_pieces_and_encoded_values() {
+    on_every_platform(&[2], |world, _| {
+        let (from, to) = (Rank::new(0), Rank::new(1));
+        let channel = Channel::new(world, from, to, ChannelSettings { slots: 4, segment_bytes: 64 }).unwrap();
+        let order = Order::Rows { first: 7, values: vec![0.5, -1.0] };
+        if world.rank() == from {
+            let mut sender = channel.sender().unwrap();
+            for _ in 0..10 {
+                sender.send_values(&[1_u64, 2, 3]).unwrap();
+                sender.send_pieces(&[b"head", &[], b": body"]).unwrap();
+                assert!(matches!(sender.send_encoded(&Half), Err(Error::Invalid(_))));
+                assert!(matches!(sender.send_pieces(&[&[0; 40], &[0; 40]]), Err(Error::TooLong { bytes: 80, limit: 64, .. })));
+                sender.send_encoded(&order).unwrap();
+            }
+        } else if world.rank() == to {
+            let mut receiver = channel.receiver().unwrap();
+            for _ in 0..10 {
+                assert_eq!(receiver.receive().unwrap().values::<u64>().unwrap(), [1, 2, 3]);
+                assert_eq!(receiver.receive().unwrap().to_vec(), b"head: body");
+                assert_eq!(receiver.receive().unwrap().decode::<Order>().unwrap(), order);
+            }
+        }
+        world.barrier().unwrap();
+    });
 }

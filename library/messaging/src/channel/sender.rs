@@ -1,9 +1,11 @@
 //! The end of a channel that sends.
 
 use pelago_base::Rank;
-use pelago_rma::{CellSlice, Context, Error, GlobalPtr, Result};
+use pelago_rma::{CellSlice, Context, Error, GlobalPtr, Pod, Result};
+use zerocopy::IntoBytes;
 
 use super::ChannelSettings;
+use crate::composed;
 use crate::credit::{Credit, Ticket};
 use crate::message_guard::Sent;
 use crate::peer_loss::{all_there, progress, unless_lost};
@@ -23,6 +25,8 @@ pub struct ChannelSender<'c> {
     /// The next ticket: this end alone takes tickets, so it counts them itself.
     credit: Credit,
     pending: PendingOperations<'c>,
+    /// Buffer for the pieces of a message, reused.
+    pieces: Vec<u8>,
 }
 
 impl<'c> ChannelSender<'c> {
@@ -41,7 +45,17 @@ impl<'c> ChannelSender<'c> {
         let slots = settings.check()?;
         check(!consumed.is_empty(), "a sender needs a word of its own")?;
         let (credit, pending) = (Credit::new(settings.slots), PendingOperations::default());
-        Ok(Self { context, to, segment_bytes: settings.segment_bytes, slots, ring, consumed, credit, pending })
+        Ok(Self {
+            context,
+            to,
+            segment_bytes: settings.segment_bytes,
+            slots,
+            ring,
+            consumed,
+            credit,
+            pending,
+            pieces: Vec::new(),
+        })
     }
 
     /// Sends a message; waits for a credit. The buffer may be reused when the call returns.
@@ -56,6 +70,45 @@ impl<'c> ChannelSender<'c> {
             self.wait()?;
         }
         self.write(message)
+    }
+
+    /// Sends one message that consists of several consecutive pieces.
+    ///
+    /// Cost: one copy of all pieces; else as [`send`](Self::send). Allocates only if the message is longer than each earlier one.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_pieces(&mut self, pieces: &[&[u8]]) -> Result<()> {
+        self.check_length(pieces.iter().map(|piece| piece.len()).sum())?;
+        let mut message = std::mem::take(&mut self.pieces);
+        composed::join(pieces, &mut message);
+        let sent = self.send(&message);
+        self.pieces = message;
+        sent
+    }
+
+    /// Sends values in their representation in memory; [`MessageGuard::values`](crate::MessageGuard::values) reads them.
+    ///
+    /// Cost: as [`send`](Self::send).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_values<T: Pod>(&mut self, values: &[T]) -> Result<()> {
+        self.send(values.as_bytes())
+    }
+
+    /// Sends a value of a type with serde, in the format of postcard; [`MessageGuard::decode`](crate::MessageGuard::decode) reads it.
+    ///
+    /// Cost: one copy of the encoded value; else as [`send`](Self::send). Allocates only if the message is longer than each earlier one.
+    ///
+    /// # Errors
+    /// The value cannot be encoded (for example a sequence of unknown length); as [`send`](Self::send).
+    #[cfg(feature = "serde")]
+    pub fn send_encoded<T: serde::Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        let mut message = std::mem::take(&mut self.pieces);
+        let sent = composed::encode(value, &mut message).and_then(|()| self.send(&message));
+        self.pieces = message;
+        sent
     }
 
     /// Sends a message if there is a credit. Does not wait for the receiver.
@@ -115,8 +168,12 @@ impl<'c> ChannelSender<'c> {
     }
 
     fn check<'a>(&self, message: &'a [u8]) -> Result<&'a [u8]> {
-        let (bytes, limit) = (message.len(), self.segment_bytes);
-        if bytes > limit { Err(Error::TooLong { what: "message", bytes, limit }) } else { Ok(message) }
+        self.check_length(message.len()).map(|()| message)
+    }
+
+    fn check_length(&self, bytes: usize) -> Result<()> {
+        let limit = self.segment_bytes;
+        if bytes > limit { Err(Error::TooLong { what: "message", bytes, limit }) } else { Ok(()) }
     }
 
     fn write(&mut self, message: &[u8]) -> Result<()> {

@@ -6,20 +6,10 @@ use zerocopy::IntoBytes;
 
 use super::Mailbox;
 use crate::admission::Requester;
+use crate::composed;
 use crate::credit::Ticket;
 use crate::limits::BATCH_MAX;
 use crate::message_guard::Sent;
-
-/// Appends bytes to a borrowed buffer, which its owner keeps also if encoding fails.
-#[cfg(feature = "serde")]
-struct Appended<'b>(&'b mut Vec<u8>);
-
-#[cfg(feature = "serde")]
-impl Extend<u8> for Appended<'_> {
-    fn extend<I: IntoIterator<Item = u8>>(&mut self, bytes: I) {
-        self.0.extend(bytes);
-    }
-}
 
 /// The sending end of a mailbox; created by [`Mailbox::sender`].
 ///
@@ -73,8 +63,7 @@ impl<'m, 'w> MailSender<'m, 'w> {
     pub fn send_pieces(&mut self, pieces: &[&[u8]]) -> Result<()> {
         self.check_length(pieces.iter().map(|piece| piece.len()).sum())?;
         let mut message = std::mem::take(&mut self.pieces);
-        message.clear();
-        pieces.iter().for_each(|piece| message.extend_from_slice(piece));
+        composed::join(pieces, &mut message);
         let sent = self.send(&message);
         self.pieces = message;
         sent
@@ -109,11 +98,7 @@ impl<'m, 'w> MailSender<'m, 'w> {
     #[cfg(feature = "serde")]
     pub fn send_encoded<T: serde::Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
         let mut message = std::mem::take(&mut self.pieces);
-        message.clear();
-        let sent = match postcard::to_extend(value, Appended(&mut message)) {
-            Ok(_) => self.send(&message),
-            Err(_) => Err(Error::Invalid("postcard does not encode this value")),
-        };
+        let sent = composed::encode(value, &mut message).and_then(|()| self.send(&message));
         self.pieces = message;
         sent
     }
