@@ -388,7 +388,9 @@ impl LaunchSettings {
                 None => None,
             },
             statistics: variables.switch(names::STATISTICS)?,
-            heap_bytes: variables.read(names::HEAP, "a number of bytes, or of K, M, G or T", parse_bytes)?,
+            heap_bytes: variables.read(names::HEAP, "a number of bytes above 0, or of K, M, G or T", |text| {
+                parse_bytes(text).filter(|&bytes| bytes > 0)
+            })?,
             deadlock_after: variables.deadlock_after()?,
         })
     }
@@ -716,6 +718,7 @@ mod tests {
             (names::SOCKET, "-1"),
             (names::CALL, "4294967295"),
             (names::HEAP, "12Q"),
+            (names::HEAP, "0"),
             (names::PROGRESS, "Inline"),
             (names::TRANSPORT, "tcp"),
             (names::BIND, "core"),
