@@ -134,7 +134,7 @@ class SymmetricArray:
     @property
     def local(self) -> npt.NDArray[Any]:
         """This rank's own elements: a view, no copy."""
-        return np.frombuffer(self._memory, dtype=self._dtype, count=self._size).reshape(self._shape)
+        return np.frombuffer(memoryview(self._memory), dtype=self._dtype, count=self._size).reshape(self._shape)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.array(self.local, dtype=dtype, copy=copy)

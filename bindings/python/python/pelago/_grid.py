@@ -40,8 +40,9 @@ class Grid:
         except (TypeError, ValueError):
             raise ValueError(f"a halo is one width, or a low and a high one for each dimension, not {halo}") from None
         widths = [(integer(low), integer(high)) for low, high in pairs]
-        is_one = isinstance(periodic, (bool, np.bool_))
-        around = [bool(periodic)] * dimensions if is_one else [bool(one) for one in periodic]
+        if isinstance(periodic, (bool, np.bool_)):
+            periodic = [bool(periodic)] * dimensions
+        around = [bool(one) for one in periodic]
         if any(width < 0 for pair in widths for width in pair):
             raise ValueError("halo widths are not negative")
         if not 1 <= fields <= 64:
@@ -75,7 +76,7 @@ class Grid:
     def with_halo(self, field: int = 0) -> npt.NDArray[Any]:
         """The cells of a field, halo included: a view, no copy."""
         lengths = [low + cells + high for cells, (low, high) in zip(self._grid.cells, self._widths)]
-        return np.frombuffer(self._grid.memory(field), dtype=self._dtype).reshape(lengths)
+        return np.frombuffer(memoryview(self._grid.memory(field)), dtype=self._dtype).reshape(lengths)
 
     def local(self, field: int = 0) -> npt.NDArray[Any]:
         """The cells of a field that this rank owns: a view of :meth:`with_halo`."""

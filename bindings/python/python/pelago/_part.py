@@ -54,7 +54,8 @@ def _place(one: Any, length: int) -> int:
 
 def _joined(dimensions: list[tuple[int, int]], element: int) -> Blocks:
     """Blocks of adjacent elements, from dimensions with the fastest first."""
-    block, apart = element, []
+    block = element
+    apart: list[tuple[int, int]] = []
     if any(count == 0 for count, _ in dimensions):
         return 0, [1] * _DIMENSIONS, [0] * _DIMENSIONS
     for count, stride in dimensions:
