@@ -7,8 +7,6 @@ use pelago_platform::Capabilities;
 mod departure;
 #[cfg(feature = "ofi")]
 mod fabric;
-#[cfg(feature = "simulation")]
-mod files;
 #[cfg(feature = "launch")]
 pub(crate) mod launched;
 #[cfg(feature = "simulation")]

@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use pelago_report::files;
 use pelago_simulator::{SimulationControl, SimulationSnapshot};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::{exit, pipe, signal_name};
-
-use super::files;
 
 /// Maximum time between the ends of two ranks of a job that is being ended. If a rank computes for longer without a call of the library, the process
 /// ends.

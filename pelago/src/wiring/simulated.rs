@@ -2,13 +2,13 @@
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::{BootstrapError, Fault, Parts};
+use pelago_report::files;
 pub(crate) use pelago_simulator::{Processes, begin_thread, end_process, end_thread, is_unwinding, thread};
 use pelago_simulator::{
     Settings, SimulationOutcome, SimulationRequest, SimulationSummary, Summary, VIRTUAL_TIME_MAX, WaitReason, disturbances,
 };
 
 use super::departure::DepartureWatch;
-use super::files;
 use super::launched;
 use super::monitor::{SimulationMonitor, milliseconds};
 use crate::exit_code::exit_code;

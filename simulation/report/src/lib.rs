@@ -7,15 +7,17 @@
 //! | [`Report`], `sections` | the whole report: totals, ranks, activity, latencies, links, time line |
 //! | [`Distribution`] | the distribution of latencies, in bounded memory |
 //! | [`Report::to_json`], [`Report::trace`], [`Report::to_html`], `forms` | the three forms |
+//! | [`files`] | files that exist completely or not at all |
 //! | [`limits`] | every bound, with its unit and its reason |
 //!
 //! The same calls give the same bytes, in all three forms. Records that exceed a bound are counted, and all three forms show the count.
 //!
-//! Absent on purpose: coroutines, networks, clocks and files; the caller of the recorder, and the destination of the bytes.
+//! Absent on purpose: coroutines, networks and clocks; the caller of the recorder.
 
 #![forbid(unsafe_code)]
 
 mod facts;
+pub mod files;
 mod forms;
 pub mod limits;
 mod recorder;

@@ -1,5 +1,4 @@
-//! Checks that an output file can be written before the run produces it, without touching an existing one; atomic replacement of files; and
-//! standard output.
+//! Checks that an output file can be written before the run produces it, without touching an existing one; and standard output.
 
 use std::io::{Error, ErrorKind, Write};
 use std::path::Path;
@@ -14,18 +13,6 @@ use crate::Refused;
 /// The file cannot be written.
 pub(crate) fn check(path: &Path) -> Result<(), Refused> {
     writable(path).map_err(|error| Refused(format!("cannot write {}: {error}", path.display())))
-}
-
-/// Replaces a file atomically: writes a temporary file in the same folder and renames it, so that the file is complete or unchanged.
-///
-/// # Errors
-/// The file cannot be written.
-pub(crate) fn replace(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Refused> {
-    let other = path.with_extension(format!("pelago-{}.tmp", std::process::id()));
-    std::fs::write(&other, contents).and_then(|()| std::fs::rename(&other, path)).map_err(|error| {
-        let _ = std::fs::remove_file(&other);
-        Refused(format!("cannot write {}: {error}", path.display()))
-    })
 }
 
 /// Writes text to standard output. A reader that closes the pipe early is not an error.

@@ -5,13 +5,13 @@
 //! its beginning. If there is none, it is assumed to be the operation of this rank that completed last during the wait. The former becomes a
 //! message, the latter a dependency. Waits that neither explains become computing.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use pelago_kit::{RecordedKind, RecordedOperation, RecordedRank};
+use pelago_report::files;
 
 use super::gathering::Parts;
 
@@ -25,17 +25,15 @@ const GAP_NS: u64 = 50;
 pub(super) fn write(file: &Path, program: &str, parts: &Parts) -> Result<(), String> {
     let schedule = Schedule::new(parts);
     let is_packed = file.extension().is_some_and(|extension| extension == "gz");
-    let written = File::create(file).map(BufWriter::new).and_then(|mut to| {
+    files::write(file, |to| {
         if is_packed {
             let mut packed = GzEncoder::new(to, Compression::default());
             schedule.write(program, &mut packed)?;
-            packed.finish()?.flush()
+            packed.finish().map(drop)
         } else {
-            schedule.write(program, &mut to)?;
-            to.flush()
+            schedule.write(program, to)
         }
-    });
-    written.map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    })?;
     crate::say(&format!(
         "{}: {schedule}; replay it with pelago sim -n {} --machine MACHINE goal FILE",
         file.display(),
@@ -177,7 +175,7 @@ impl<'p> Schedule<'p> {
         }
     }
 
-    fn write(&self, program: &str, to: &mut impl Write) -> io::Result<()> {
+    fn write(&self, program: &str, to: &mut (impl Write + ?Sized)) -> io::Result<()> {
         let program: String = program.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
         writeln!(to, "// pelago run --record: {program}\n// {self}\nnum_ranks {}", self.parts.ranks)?;
         for (place, chain) in self.chains.iter().enumerate() {
@@ -186,7 +184,7 @@ impl<'p> Schedule<'p> {
         Ok(())
     }
 
-    fn write_rank(&self, place: usize, chain: &[Item], to: &mut impl Write) -> io::Result<()> {
+    fn write_rank(&self, place: usize, chain: &[Item], to: &mut (impl Write + ?Sized)) -> io::Result<()> {
         let (number, rank) = &self.parts.recorded[place];
         writeln!(to, "rank {number} {{")?;
         // The previous operation, and the dependencies of the next one. Labels of operations are indexes into the chain.

@@ -1,7 +1,8 @@
 //! `pelago run --report`: writes the recordings of a job's ranks as a report with the layout of reports on simulated jobs.
 
-use std::fs;
 use std::path::Path;
+
+use pelago_report::files;
 
 use super::gathering::Parts;
 use super::merged::{Merged, Origin};
@@ -13,7 +14,7 @@ use super::merged::{Merged, Origin};
 pub(super) fn write(file: &Path, program: String, fault: Option<String>, parts: &Parts) -> Result<(), String> {
     let Merged { mut report, .. } = Merged::new(program, parts, Origin::AllJoined);
     report.job.fault = fault;
-    fs::write(file, report.to_json()).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    files::write(file, |file| file.write_all(report.to_json().as_bytes()))?;
     if let Some(lacks) = parts.lacks(file) {
         crate::say(&lacks);
     }

@@ -1,11 +1,9 @@
 //! `pelago run --trace`: writes the recordings of a job's ranks in the format of traces of simulated jobs.
 
-use std::fs;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use pelago_kit::RecordedRank;
-use pelago_report::{Report, TraceNode};
+use pelago_report::{Report, TraceNode, files};
 use serde_json::{Value, json};
 
 use super::gathering::Parts;
@@ -17,11 +15,7 @@ use super::merged::{self, Merged, Origin};
 /// The file cannot be written.
 pub(super) fn write(file: &Path, program: String, parts: &Parts) -> Result<(), String> {
     let trace = Trace::new(program, parts);
-    let written = fs::File::create(file).map(BufWriter::new).and_then(|mut file| {
-        trace.report.trace_of(&trace.nodes, &trace.notes, &mut file)?;
-        file.flush()
-    });
-    written.map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    files::write(file, |file| trace.report.trace_of(&trace.nodes, &trace.notes, file))?;
     if let Some(lacks) = parts.lacks(file) {
         crate::say(&lacks);
     }

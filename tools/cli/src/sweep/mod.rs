@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use clap::Args;
+use pelago_report::files;
 
 use self::execute::Execution;
 use self::plan::Run;
@@ -154,7 +155,7 @@ fn sensitive(folder: &Path, runs: &[Run], experiments: &[Experiment], measure: &
 }
 
 fn write(folder: &Path, name: &str, contents: impl AsRef<[u8]>) -> Result<(), Refused> {
-    outputs::replace(&folder.join(name), contents)
+    files::write(&folder.join(name), |file| file.write_all(contents.as_ref())).map_err(Refused)
 }
 
 fn factor(text: &str) -> Result<f64, &'static str> {

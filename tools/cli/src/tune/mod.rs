@@ -23,6 +23,7 @@ use std::thread::available_parallelism;
 use clap::Args;
 use pelago_bench::{Progress, Row};
 use pelago_netsim::Machine;
+use pelago_report::files;
 
 use crate::statistics::median;
 use crate::{Refused, bundled, outputs, sim, this};
@@ -136,8 +137,7 @@ impl Tune {
         drop(progress);
         match (&self.output, description) {
             (Some(path), Some(description)) => {
-                let written = std::fs::write(path, description);
-                written.map_err(|error| Refused(format!("cannot write {}: {error}", path.display())))?;
+                files::write(path, |file| file.write_all(description.as_bytes())).map_err(Refused)?;
             }
             (None, Some(description)) if !self.check => outputs::print(&description)?,
             _ => {}

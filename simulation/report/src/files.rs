@@ -3,25 +3,29 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Maximum number of alternative file names that are tried if files of a killed process with the same process number exist.
 const NAMES_MAX: u32 = 100;
 
-/// The temporary name of the file that is being written.
-static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+/// The temporary names of the files that are being written.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Writes a complete file, in place of an existing one, or returns the reason in one line; then the existing file is unchanged. A path that is no
-/// regular file, such as a terminal or a pipe, is written directly.
-pub(crate) fn write(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
+/// Writes a complete file, in place of an existing one. A path that is no regular file, such as a terminal or a pipe, is written directly.
+///
+/// # Errors
+/// The reason in one line; then the existing file is unchanged.
+pub fn write(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
     write_whole(path, contents).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// Removes the unfinished file; for a process that ends in the middle of a write.
-pub(crate) fn discard() {
-    if let Some(path) = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        let _ = fs::remove_file(path);
-    }
+/// Removes the unfinished files; for a process that ends in the middle of a write.
+pub fn discard() {
+    unfinished().drain(..).for_each(|path| drop(fs::remove_file(path)));
+}
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn write_whole(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -31,24 +35,20 @@ fn write_whole(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<
     if found.as_ref().is_some_and(|found| !found.is_file()) {
         return fill(File::options().write(true).open(path)?, contents);
     }
-    let file = begin(&target)?;
+    let (name, file) = begin(&target)?;
     let filled = found.map_or(Ok(()), |found| file.set_permissions(found.permissions())).and_then(|()| fill(file, contents));
-    let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
-    let renamed = match (filled, &*unfinished) {
-        (Ok(()), Some(name)) => fs::rename(name, &target),
-        (filled, _) => filled,
+    let mut unfinished = unfinished();
+    let Some(place) = unfinished.iter().position(|other| *other == name) else {
+        // Discarded meanwhile: the process ends.
+        return filled;
     };
-    if renamed.is_ok() {
-        unfinished.take();
-    }
-    drop(unfinished);
-    discard();
-    renamed
+    unfinished.swap_remove(place);
+    filled.and_then(|()| fs::rename(&name, &target)).inspect_err(|_| drop(fs::remove_file(&name)))
 }
 
-/// Creates a temporary file in the folder of `target` and records it as unfinished.
-fn begin(target: &Path) -> io::Result<File> {
-    let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+/// Creates a temporary file in the folder of `target`, with a name that is recorded as unfinished.
+fn begin(target: &Path) -> io::Result<(PathBuf, File)> {
+    let mut unfinished = unfinished();
     let process = std::process::id();
     let mut names = (0..NAMES_MAX).map(|number| target.with_file_name(format!(".pelago-{process}-{number}.tmp")));
     let created = names.find_map(|name| match File::create_new(&name) {
@@ -56,8 +56,8 @@ fn begin(target: &Path) -> io::Result<File> {
         created => Some(created.map(|file| (name, file))),
     });
     let (name, file) = created.unwrap_or_else(|| Err(ErrorKind::AlreadyExists.into()))?;
-    *unfinished = Some(name);
-    Ok(file)
+    unfinished.push(name.clone());
+    Ok((name, file))
 }
 
 fn fill(file: File, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -70,7 +70,7 @@ fn fill(file: File, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> 
 mod tests {
     use super::*;
 
-    /// A single test, because there is one unfinished file per process.
+    /// A single test, because [`discard`] removes the unfinished files of all tests.
     #[test]
     fn a_file_is_there_whole_or_as_it_was() {
         let folder = std::env::temp_dir().join(format!("pelago-files-{}", std::process::id()));
