@@ -83,10 +83,11 @@ fn claimed_rows_add_up_for_every_number_of_ranks() {
 
 #[test]
 fn simulated_times_are_those_of_the_page() {
-    for (machine, microseconds) in [("tofu2", "53.288"), ("rx200-qdr", "57.893")] {
-        let sim = lines(&["sim", "-n", "4", "--machine", machine, "--quiet"], PIPELINE);
+    let losing = ["--machine", "tofu2", "--faults", "loss=0.05"];
+    for (options, microseconds) in [(&losing[..2], "53.288"), (&["--machine", "rx200-qdr"], "57.893"), (&losing, "87.550")] {
+        let sim = lines(&[&["sim", "-n", "4", "--quiet"], options].concat(), PIPELINE);
         assert_eq!(sim, [format!("4 ranks: {microseconds} us for each round")]);
-        on_page("simulation.md", &format!("{microseconds} µs (`{machine}`)"));
+        on_page("simulation.md", &format!("{microseconds} µs (`{}`)", options.last().unwrap()));
     }
     assert_eq!(lines(&["run", "-n", "4", "--time-limit", "60"], PIPELINE).len(), 1);
 }
