@@ -42,27 +42,6 @@
 
 #![warn(missing_debug_implementations)]
 
-#[cfg(all(
-    doctest,
-    feature = "launch",
-    feature = "collectives",
-    feature = "containers",
-    feature = "dsm",
-    feature = "halo",
-    feature = "messaging"
-))]
-#[doc = include_str!("../../README.md")]
-#[doc = include_str!("../../docs/book/src/memory-model.md")]
-#[doc = include_str!("../../docs/book/src/operations.md")]
-#[doc = include_str!("../../docs/book/src/collectives.md")]
-#[doc = include_str!("../../docs/book/src/containers.md")]
-#[doc = include_str!("../../docs/book/src/dsm.md")]
-#[doc = include_str!("../../docs/book/src/halo.md")]
-#[cfg_attr(feature = "cuda", doc = include_str!("../../docs/book/src/gpu.md"))]
-#[doc = include_str!("../../docs/book/src/how-to.md")]
-#[doc = include_str!("../../docs/book/src/messaging.md")]
-struct TheExamplesOfTheDocumentsCompile;
-
 #[cfg(feature = "launch")]
 mod exit_code;
 #[cfg(feature = "launch")]

@@ -1,5 +1,7 @@
-//! The programs of the tutorials: each prints the output that its page shows, over shared memory, over UDP and simulated.
+//! The programs of the tutorials: each prints the output that its page shows, over shared memory, over UDP and simulated. The machine files and the sweep
+//! of the book run.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const RING: &str = env!("CARGO_BIN_EXE_tutorial-ring");
@@ -9,14 +11,19 @@ const SHARED: &str = env!("CARGO_BIN_EXE_tutorial-shared");
 const TASKS: &str = env!("CARGO_BIN_EXE_tutorial-tasks");
 const PIPELINE: &str = env!("CARGO_BIN_EXE_tutorial-pipeline");
 
-/// Returns the output lines of a job, sorted, because ranks print in any order.
-fn lines(pelago: &[&str], program: &str) -> Vec<String> {
-    let output = Command::new(env!("CARGO_BIN_EXE_pelago-under-test")).args(pelago).arg(program).output().unwrap();
+/// Returns the output lines of a command that succeeds, sorted, because ranks print in any order.
+fn lines_of(command: &mut Command) -> Vec<String> {
+    let output = command.output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{pelago:?} {program}: {}: {error}", output.status);
+    assert!(output.status.success(), "{command:?}: {}: {error}", output.status);
     let mut lines: Vec<_> = String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect();
     lines.sort();
     lines
+}
+
+/// Returns the output lines of a job, sorted.
+fn lines(pelago: &[&str], program: &str) -> Vec<String> {
+    lines_of(Command::new(env!("CARGO_BIN_EXE_pelago-under-test")).args(pelago).arg(program))
 }
 
 /// Checks the output of a job of `ranks` ranks on every platform.
@@ -76,10 +83,41 @@ fn claimed_rows_add_up_for_every_number_of_ranks() {
 
 #[test]
 fn simulated_times_are_those_of_the_page() {
-    for (machine, microseconds) in [("tofu2", "53.288"), ("rx200-qdr", "57.893")] {
-        let sim = lines(&["sim", "-n", "4", "--machine", machine, "--quiet"], PIPELINE);
+    let losing = ["--machine", "tofu2", "--faults", "loss=0.05"];
+    for (options, microseconds) in [(&losing[..2], "53.288"), (&["--machine", "rx200-qdr"], "57.893"), (&losing, "87.550")] {
+        let sim = lines(&[&["sim", "-n", "4", "--quiet"], options].concat(), PIPELINE);
         assert_eq!(sim, [format!("4 ranks: {microseconds} us for each round")]);
-        on_page("simulation.md", &format!("{microseconds} µs (`{machine}`)"));
+        on_page("simulation.md", &format!("{microseconds} µs (`{}`)", options.last().unwrap()));
     }
     assert_eq!(lines(&["run", "-n", "4", "--time-limit", "60"], PIPELINE).len(), 1);
+}
+
+/// Writes the block of TOML on a page of the book that contains this text, with another text before it, into a file. Returns the path of the file.
+fn file_of_the_book(name: &str, before: &str, page: &str, part: &str) -> PathBuf {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/book/src").join(page)).unwrap();
+    let mut blocks = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let block = blocks.find(|block| block.contains(part)).unwrap_or_else(|| panic!("no file with {part:?}"));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, before.to_owned() + block).unwrap();
+    path
+}
+
+#[test]
+fn machines_and_the_sweep_of_the_book_run() {
+    let machine = file_of_the_book("smallest.toml", "", "reference/machine-files.md", "[rail.topology]");
+    let text = std::fs::read_to_string(&machine).unwrap();
+    let classes = file_of_the_book("classes.toml", &text, "simulator.md", "[[rail.class]]");
+    for machine in [machine, classes] {
+        let sim = lines(&["sim", "-n", "4", "--machine", machine.to_str().unwrap(), "--quiet"], RING);
+        assert_eq!(sim, ["rank 0 holds 4", "rank 1 holds 1", "rank 2 holds 2", "rank 3 holds 3"]);
+    }
+    let sweep = file_of_the_book("runs.toml", "", "simulator.md", "programs = ");
+    let text = std::fs::read_to_string(&sweep).unwrap();
+    let fewer = text.replace("ranks = [64, 256, 1024]", "ranks = [4]").replace("seeds = [0, 1, 2]", "seeds = [0]");
+    std::fs::write(&sweep, fewer).unwrap();
+    let results = Path::new(env!("CARGO_TARGET_TMPDIR")).join("runs.sweep");
+    let _ = std::fs::remove_dir_all(&results);
+    lines_of(Command::new(env!("CARGO_BIN_EXE_pelago-under-test")).arg("sweep").arg(&sweep));
+    let table = std::fs::read_to_string(results.join("table.csv")).unwrap();
+    assert_eq!(table.lines().count(), 1 + 2 * 2 * 3, "programs, machines and lengths of cables: {table}");
 }

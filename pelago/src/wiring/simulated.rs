@@ -131,7 +131,8 @@ impl Simulation {
         let busiest = statistics.busiest_atomics.filter(|unit| unit.busy > Duration::ZERO);
         let atomics = busiest.map_or_else(String::new, |unit| {
             let microseconds = unit.busy.as_seconds() * 1e6;
-            format!("; the atomic unit of node {} was the busiest: {} atomics in {microseconds:.3} us", unit.node, unit.count)
+            let atomics = if unit.count == 1 { "1 atomic" } else { &format!("{} atomics", unit.count) };
+            format!("; the atomic unit of node {} was the busiest: {atomics} in {microseconds:.3} us", unit.node)
         });
         let happened = disturbances(statistics).kinds().into_iter().filter(|&(_, number)| number > 0);
         let disturbed: String = happened.map(|(what, number)| format!(", {number} {what}")).collect();

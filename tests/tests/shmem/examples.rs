@@ -31,6 +31,20 @@ fn examples_verify_their_results() {
     }
 }
 
+/// The first program on the page of the book.
+#[test]
+fn the_program_of_the_book_counts_the_pes() {
+    let page = std::fs::read_to_string(bindings().join("../../docs/book/src/openshmem.md")).expect("the page");
+    let program = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program in C");
+    let source = folder().join("book.c");
+    std::fs::write(&source, program).expect("a file");
+    let built = link(compiler("cc", "-std=c11"), &source, &folder().join("book"));
+    for transport in TRANSPORTS {
+        let ended = run(4, transport, &built, &[]);
+        assert!(ended.status.success() && ended.stdout == b"4 PEs\n", "{transport}: {ended:?}");
+    }
+}
+
 /// Installs the results of a build to a folder of this name, twice, to check that an installation can be overwritten. Returns the path.
 pub(crate) fn install(name: &str) -> PathBuf {
     let folder = folder().join(name);
