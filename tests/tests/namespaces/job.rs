@@ -13,7 +13,7 @@ use crate::network::Network;
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_program-under-test");
 
 /// Failure limit, in seconds, of jobs in which a rank fails, and time after which a rank that is alive counts as unreachable.
-pub(crate) const FAILURE_LIMIT_SECONDS: &str = "0.5";
+pub(crate) const FAILURE_LIMIT_SECONDS: &str = "1";
 const UNREACHABLE: Duration = Duration::from_secs(10);
 
 /// Additional time from the failure to the end of a job: ranks have a grace period to leave, and the machine may be busy.
@@ -78,12 +78,21 @@ impl Running {
         let mut processes = vec![None; ranks];
         while processes.contains(&None) {
             let mut line = String::new();
-            assert!(self.output.read_line(&mut line).expect("text") > 0, "a line of each rank");
+            if self.output.read_line(&mut line).expect("text") == 0 {
+                panic!("the job ended before each rank had printed its line: {}", self.error());
+            }
             let mut words = line.split_whitespace().skip(1).map(|word| word.parse().expect("a number"));
             let rank = words.next().and_then(|rank| usize::try_from(rank).ok()).expect("a rank");
             processes[rank] = words.next().and_then(Pid::from_raw);
         }
         processes.into_iter().flatten().collect()
+    }
+
+    /// The standard error of the job, which has ended.
+    fn error(&mut self) -> String {
+        let mut error = String::new();
+        self.launcher.stderr.take().expect("piped").read_to_string(&mut error).expect("text");
+        error
     }
 
     pub(crate) fn signal(&self, rank: usize, signal: Signal) {
@@ -112,8 +121,7 @@ impl Running {
         let code = self.launcher.wait().expect("a status").code();
         assert!(is_gone_soon(), "a process of the job is left");
         let took = begun.elapsed();
-        let mut error = String::new();
-        self.launcher.stderr.take().expect("piped").read_to_string(&mut error).expect("text");
+        let error = self.error();
         assert_eq!(code, Some(3), "{error}");
         assert!(took < UNREACHABLE + MARGIN, "it took {took:?}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
