@@ -134,20 +134,32 @@ impl<'h, 'w> List<'h, 'w> {
 
     /// Inserts a new element on `rank` before another, or at the end; returns its address.
     ///
-    /// Cost: an allocation, and two round trips.
+    /// Cost: an allocation, and two round trips; one more for bytes that are copied from a global address.
     ///
     /// # Errors
-    /// As [`next`](Self::next); no memory is left on the rank.
+    /// As [`next`](Self::next); no memory is left on the rank; the bytes cannot be read, and the list stays as it was.
     ///
     /// # Panics
     /// The job has no such rank.
     pub fn insert(&self, before: GlobalAddress, from: ByteSource<'_>, rank: Rank) -> Result<GlobalAddress> {
         let previous = self.link(before)?[BEFORE];
-        let mark = GlobalPtr::<u64>::from_address(self.heap.allocate(rank, 8 * WORDS as u64 + from.bytes())?)?;
+        let block = self.heap.allocate(rank, 8 * WORDS as u64 + from.bytes())?;
+        let mark = GlobalPtr::<u64>::from_address(block)?;
         let (at, world) = (mark.add(1).address().bits(), self.world());
         let mut writes = vec![world.put(mark, &[ELEMENT, before.bits(), previous, from.bytes()])?];
         if from.bytes() > 0 {
-            writes.push(from.write(world, 0, from.bytes(), at + VALUE)?);
+            let written = from.write(world, 0, from.bytes(), at + VALUE).and_then(|write| match from {
+                ByteSource::Bytes(_) => Ok(write),
+                // No rank may find an element whose bytes cannot be read.
+                ByteSource::Global(..) => write.wait().map(|()| write),
+            });
+            match written {
+                Ok(write) => writes.push(write),
+                Err(error) => {
+                    let _first_error_is_told = world.wait_all(&writes).and_then(|()| self.heap.free(block));
+                    return Err(error);
+                }
+            }
         }
         writes.push(self.set(previous, NEXT, at)?);
         writes.push(self.set(before.bits(), BEFORE, at)?);
