@@ -368,6 +368,20 @@ fn is_full(error: &Error) -> bool {
 }
 
 #[test]
+fn elements_are_not_moved_before_one_of_themselves() {
+    run(Platform::Mapped, 1, |world| {
+        let heap = GlobalHeap::new(world, 1 << 16).unwrap();
+        let list = GlobalList::<u64>::new(&heap, world.rank()).unwrap();
+        let at: Vec<_> = (0..4).map(|value| list.push_back(value, world.rank()).unwrap()).collect();
+        let bytes = list.bytes();
+        assert!(matches!(bytes.splice(at[1], &bytes, at[0], at[3]), Err(Error::Invalid(_))));
+        bytes.splice(at[0], &bytes, at[0], at[3]).unwrap();
+        bytes.splice(at[3], &bytes, at[0], at[3]).unwrap();
+        assert_eq!(list.to_vec(), Ok(vec![0, 1, 2, 3]));
+    });
+}
+
+#[test]
 fn bytes_are_spread_over_ranks() {
     for platform in PLATFORMS {
         run(platform, RANKS, |world| {

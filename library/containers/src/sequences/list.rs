@@ -240,7 +240,7 @@ impl<'h, 'w> List<'h, 'w> {
     /// Cost: one round trip for each moved element, and four more.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// As [`next`](Self::next); the element is one of those that are moved, and not the first.
     pub fn splice(&self, before: GlobalAddress, from: &Self, first: GlobalAddress, end: GlobalAddress) -> Result<()> {
         if first == end || before == first || from.address() == self.address() && before == end {
             return Ok(());
@@ -248,6 +248,9 @@ impl<'h, 'w> List<'h, 'w> {
         let (mut count, mut last) = (0, first);
         let mut next = first;
         while next != end {
+            if next == before {
+                return Err(Error::Invalid("elements of a list cannot be moved before one of themselves"));
+            }
             (count, last) = (count + 1, next);
             next = GlobalAddress::from_bits(from.element(next)?[NEXT]);
         }
