@@ -499,11 +499,14 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         self.taken.get() != self.done.get()
     }
 
-    /// Adds tasks that rank 0 has counted already.
+    /// Adds tasks that rank 0 has counted already; this rank has no others.
     fn came(&self, words: &[u64]) {
         let tasks = words.chunks_exact(words_of::<T>());
         self.told.set(self.told.get() + tasks.len() as i64);
-        self.own.borrow_mut().tasks.extend(tasks.map(read::<T>));
+        let mut own = self.own.borrow_mut();
+        // The stack is empty. Its limit is beyond its end if an iterator of the program has panicked, and so given fewer tasks than its length.
+        own.stop = own.start;
+        own.tasks.extend(tasks.map(read::<T>));
     }
 
     fn nothing_lost(&self) -> Result<()> {
@@ -530,6 +533,8 @@ fn read<T: Pod>(words: &[u64]) -> T {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
     use super::*;
     use pelago_test_support::threads::{Platform, run};
 
@@ -547,6 +552,20 @@ mod tests {
             queue.memory.local().fetch_add(READ, 2);
             queue.push(6).unwrap();
             assert_eq!(shared(), Shared { first: 2, count: 2 });
+        });
+    }
+
+    #[test]
+    fn tasks_are_not_forgotten_after_an_iterator_has_panicked() {
+        run(Platform::Mapped, 1, |world| {
+            let queue = WorkQueue::<u64>::new(world, WorkSettings { own: 100, shared: 2, chunk: 2 }).unwrap();
+            (0..5).for_each(|task| queue.push(task).unwrap());
+            assert_eq!(Shared::of(queue.memory.local().load(SHARED)).count, 2);
+            (0..3).for_each(|_| assert!(queue.next().unwrap().is_some()));
+            let tasks = (0..10).map(|_| -> u64 { resume_unwind(Box::new("a bug of the program")) });
+            assert!(catch_unwind(AssertUnwindSafe(|| queue.push_all(tasks))).is_err());
+            (0..2).for_each(|_| assert!(queue.next().unwrap().is_some(), "shared tasks are taken back"));
+            assert_eq!(queue.next(), Ok(None));
         });
     }
 

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use common::{Chance, RANKS};
 use pelago_base::{Event, Rank};
 use pelago_containers::{GlobalHeap, GlobalMap, GlobalMultiset, GlobalSet};
+use pelago_rma::Error;
 use pelago_test_support::threads::{PLATFORMS, Platform, run, run_counted};
+use zerocopy::FromZeros;
 
 type Value = [u64; 3];
 
@@ -25,6 +27,23 @@ fn rounds(platform: Platform) -> u64 {
 fn keys(chance: &mut Chance, rank: Rank) -> Vec<u64> {
     let count = [0, 1, 7, 128, 300][chance.below(5) as usize];
     (0..count).map(|_| chance.below(400) * u64::from(RANKS) + u64::from(rank)).collect()
+}
+
+/// One byte more than a key may have.
+type LongKey = [u8; 1 << 24];
+
+#[test]
+fn a_key_that_is_too_long_for_one_operation_is_too_long_for_many() {
+    run(Platform::Remote, 2, |world| {
+        let heap = GlobalHeap::new(world, 1 << 16).unwrap();
+        let keys = <[LongKey]>::new_box_zeroed_with_elems(1).unwrap();
+        let counts = GlobalMultiset::<LongKey>::new(&heap, 4).unwrap();
+        for refused in [counts.insert(&keys[0], 1).map(drop), counts.insert_all(&keys, 1)] {
+            assert_eq!(refused, Err(Error::TooLong { what: "key", bytes: 1 << 24, limit: (1 << 24) - 1 }));
+        }
+        assert_eq!(counts.count_all(&keys), Ok(vec![0]));
+        world.barrier().unwrap();
+    });
 }
 
 #[test]

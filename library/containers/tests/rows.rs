@@ -11,7 +11,7 @@ use pelago_containers::{
     ByteSource, Form, GlobalBytes, GlobalDeque, GlobalHeap, GlobalList, GlobalVector, Guarded, InsertAt, List, Sequence,
 };
 use pelago_rma::{Error, GlobalPtr, World};
-use pelago_test_support::threads::{PLATFORMS, Passed, Platform, run, run_counted};
+use pelago_test_support::threads::{HEAP_BYTES, PLATFORMS, Passed, Platform, run, run_counted};
 
 /// All bytes of a sequence.
 fn all(sequence: &Sequence<'_, '_>) -> Vec<u8> {
@@ -305,6 +305,80 @@ fn a_list_does_what_a_list_does() {
             world.barrier().unwrap();
         });
     }
+}
+
+/// Bytes that cannot be read, of which a part lies past the end of a rank's memory; before them, bytes that can be read.
+fn half_unreadable(heap: &GlobalHeap<'_>, rank: Rank) -> [ByteSource<'static>; 2] {
+    let past_the_end = GlobalAddress::from_bits(heap.start_of(rank).bits() | (HEAP_BYTES - 8));
+    [ByteSource::Bytes(b"read"), ByteSource::Global(past_the_end, 16)]
+}
+
+#[test]
+fn a_source_that_cannot_be_read_changes_no_sequence() {
+    for platform in PLATFORMS {
+        run(platform, RANKS, |world| {
+            let heap = GlobalHeap::new(world, 1 << 16).unwrap();
+            if world.rank() == Rank::new(0) {
+                let (owner, content): (_, Vec<u8>) = (Rank::new(1), (0..40).collect());
+                for (form, capacity) in [(Form::Vector, 40), (Form::Vector, 200), (Form::Deque, 40), (Form::Deque, 200)] {
+                    let sequence = Sequence::create(&heap, form, owner, capacity).unwrap();
+                    sequence.insert(InsertAt::Back, &[ByteSource::Bytes(&content)]).unwrap();
+                    let sources = half_unreadable(&heap, Rank::new(2));
+                    for at in [0, 3, 37, 40] {
+                        for sources in [&sources[..], &sources[1..]] {
+                            assert!(sequence.insert(InsertAt::At(at), sources).is_err());
+                            assert_eq!(all(&sequence), content, "{platform:?} {form:?} of {capacity} bytes, at {at}");
+                            assert_eq!(world.quiet(), Ok(()), "the failure is told once");
+                        }
+                    }
+                    // What was reserved in vain is free again.
+                    for _ in 0..2_000 {
+                        assert!(matches!(sequence.insert(InsertAt::At(3), &sources), Err(error) if !is_full(&error)));
+                    }
+                    sequence.destroy().unwrap();
+                }
+            }
+            world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn an_element_whose_bytes_cannot_be_read_is_in_no_list() {
+    for platform in PLATFORMS {
+        run(platform, RANKS, |world| {
+            let heap = GlobalHeap::new(world, 1 << 16).unwrap();
+            if world.rank() == Rank::new(0) {
+                let list = List::create(&heap, Rank::new(1)).unwrap();
+                let element = list.insert(list.address(), ByteSource::Bytes(b"one"), Rank::new(2)).unwrap();
+                for _ in 0..2_000 {
+                    let failed = list.insert(element, half_unreadable(&heap, Rank::new(2))[1], Rank::new(3));
+                    assert!(matches!(failed, Err(error) if !is_full(&error)));
+                }
+                assert_eq!((list.len(), list.elements()), (Ok(1), Ok(vec![element])), "{platform:?}");
+                assert_eq!(world.quiet(), Ok(()), "the failure is told once");
+            }
+            world.barrier().unwrap();
+        });
+    }
+}
+
+fn is_full(error: &Error) -> bool {
+    matches!(error, Error::NoMemory { .. })
+}
+
+#[test]
+fn elements_are_not_moved_before_one_of_themselves() {
+    run(Platform::Mapped, 1, |world| {
+        let heap = GlobalHeap::new(world, 1 << 16).unwrap();
+        let list = GlobalList::<u64>::new(&heap, world.rank()).unwrap();
+        let at: Vec<_> = (0..4).map(|value| list.push_back(value, world.rank()).unwrap()).collect();
+        let bytes = list.bytes();
+        assert!(matches!(bytes.splice(at[1], &bytes, at[0], at[3]), Err(Error::Invalid(_))));
+        bytes.splice(at[0], &bytes, at[0], at[3]).unwrap();
+        bytes.splice(at[3], &bytes, at[0], at[3]).unwrap();
+        assert_eq!(list.to_vec(), Ok(vec![0, 1, 2, 3]));
+    });
 }
 
 #[test]

@@ -208,6 +208,9 @@ fn ranges_that_cannot_be_are_refused() {
         let new = |length, page, homes| Region::<u64>::new(world, length, settings(page, homes, Coherence::Invalidate));
         assert!(is_invalid(new(0, 1, Homes::Blocks)) && is_invalid(new(1, 0, Homes::Blocks)));
         assert!(is_invalid(new(1, 40_000, Homes::Blocks)) && is_invalid(new(1, 1, Homes::At(Rank::new(2)))));
+        // Elements of four tebibytes, of which each rank would have a private copy.
+        let long = Region::<[u64; 1 << 14]>::new(world, 1 << 25, RegionSettings::default());
+        assert!(matches!(long, Err(Error::OutOfMemory { .. } | Error::NoMemory { .. })));
         assert!(region.explain().starts_with("100 elements of 8 bytes in 1 pages of 512, "), "{}", region.explain());
         world.barrier().unwrap();
     });

@@ -8,6 +8,8 @@
 //! - **C3** At most 2³¹ tickets are taken and not granted, so that cyclic numbers compare; a job has at most 2²⁰ ranks.
 //! - **C4** If the number of slots is no power of two, the sequence of slots breaks where numbers wrap: ticket 0 of the next cycle is granted only
 //!   after all tickets of this cycle were consumed.
+//! - **C5** The addition of a grant that [carries](Credit::carries) changes both counters. So it takes effect after all earlier grants and before all
+//!   later ones: otherwise the count of taken tickets would be wrong in between, and a ticket would be taken twice or by no sender.
 
 /// A number in the order of admission; cyclic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,8 +79,12 @@ impl Credit {
     /// The addend that grants `count` more tickets in a word with `granted` granted ones. The receiver alone grants, so it knows when
     /// the addition carries into the other counter, and subtracts the carry.
     pub const fn grant(granted: Ticket, count: u32) -> u64 {
-        let carries = granted.0.checked_add(count).is_none();
-        (count as u64).wrapping_sub((carries as u64) << 32)
+        (count as u64).wrapping_sub((Self::carries(granted, count) as u64) << 32)
+    }
+
+    /// Whether the addition that grants `count` more tickets in a word with `granted` granted ones carries into the other counter (C5).
+    pub const fn carries(granted: Ticket, count: u32) -> bool {
+        granted.0.checked_add(count).is_none()
     }
 
     /// The number of the `owed` tickets that may be granted now (C4). `granted` is the first ticket that is not granted; all tickets before it were

@@ -7,7 +7,7 @@ use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Fetch, GlobalPtr, PendingGet, Result};
 
 use super::hash::hash;
-use super::table::{DEAD, Element, HEADER_WORDS, KEY, NEXT, STATE, TAG, Table, key_bytes, tag, words_of};
+use super::table::{DEAD, Element, HEADER_WORDS, KEY, NEXT, STATE, TAG, Table, check_key, key_bytes, tag, words_of};
 
 /// Maximum number of keys in flight. The requests fill some datagrams to each of several ranks, the replies some tens of kilobytes.
 pub(crate) const BULK_MAX: usize = 128;
@@ -57,6 +57,9 @@ impl<'w> Table<'_, 'w> {
         let world = self.world();
         let mut searches: Vec<_> = keys.enumerate().map(|(index, key)| self.begin(index, key)).collect();
         debug_assert!(searches.len() <= BULK_MAX);
+        if add.is_some() {
+            searches.iter().try_for_each(|search| check_key(search.key))?;
+        }
         let heads = world.batch(|| searches.iter().map(|search| world.fetch(search.bucket)).collect::<Result<Vec<_>>>())?;
         for (search, head) in searches.iter_mut().zip(heads) {
             search.head = head.wait()?;

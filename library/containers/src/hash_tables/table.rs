@@ -339,9 +339,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
 
     /// Finds a key, or adds it with a value and a state.
     pub(crate) fn find_or_add(&self, key: &[u8], value: &[u64], state: u64) -> Result<Element> {
-        if key.len() > KEY_BYTES_MAX {
-            return Err(Error::TooLong { what: "key", bytes: key.len(), limit: KEY_BYTES_MAX });
-        }
+        check_key(key)?;
         let (hash, world) = (hash(key), self.world());
         let own = &mut *self.state.borrow_mut();
         let bytes = ((HEADER_WORDS + key.len().div_ceil(8) + value.len()) * 8) as u64;
@@ -547,6 +545,12 @@ fn maps(world: &World, word: GlobalPtr<u64>) -> bool {
 /// Issues operations on `rank` in one batch, unless its memory is mapped.
 pub(crate) fn batch<T>(world: &World, rank: Rank, issue: impl FnOnce() -> T) -> T {
     if world.maps(rank) { issue() } else { world.batch(issue) }
+}
+
+/// Checks that the length of a key fits in a tag.
+pub(super) fn check_key(key: &[u8]) -> Result<()> {
+    let bytes = key.len();
+    if bytes > KEY_BYTES_MAX { Err(Error::TooLong { what: "key", bytes, limit: KEY_BYTES_MAX }) } else { Ok(()) }
 }
 
 /// The tag of a key, which differs from that of most other keys; keys with equal tags differ in their words. A key whose length does not fit is in no

@@ -134,20 +134,32 @@ impl<'h, 'w> List<'h, 'w> {
 
     /// Inserts a new element on `rank` before another, or at the end; returns its address.
     ///
-    /// Cost: an allocation, and two round trips.
+    /// Cost: an allocation, and two round trips; one more for bytes that are copied from a global address.
     ///
     /// # Errors
-    /// As [`next`](Self::next); no memory is left on the rank.
+    /// As [`next`](Self::next); no memory is left on the rank; the bytes cannot be read, and the list stays as it was.
     ///
     /// # Panics
     /// The job has no such rank.
     pub fn insert(&self, before: GlobalAddress, from: ByteSource<'_>, rank: Rank) -> Result<GlobalAddress> {
         let previous = self.link(before)?[BEFORE];
-        let mark = GlobalPtr::<u64>::from_address(self.heap.allocate(rank, 8 * WORDS as u64 + from.bytes())?)?;
+        let block = self.heap.allocate(rank, 8 * WORDS as u64 + from.bytes())?;
+        let mark = GlobalPtr::<u64>::from_address(block)?;
         let (at, world) = (mark.add(1).address().bits(), self.world());
         let mut writes = vec![world.put(mark, &[ELEMENT, before.bits(), previous, from.bytes()])?];
         if from.bytes() > 0 {
-            writes.push(from.write(world, 0, from.bytes(), at + VALUE)?);
+            let written = from.write(world, 0, from.bytes(), at + VALUE).and_then(|write| match from {
+                ByteSource::Bytes(_) => Ok(write),
+                // No rank may find an element whose bytes cannot be read.
+                ByteSource::Global(..) => write.wait().map(|()| write),
+            });
+            match written {
+                Ok(write) => writes.push(write),
+                Err(error) => {
+                    let _first_error_is_told = world.wait_all(&writes).and_then(|()| self.heap.free(block));
+                    return Err(error);
+                }
+            }
         }
         writes.push(self.set(previous, NEXT, at)?);
         writes.push(self.set(before.bits(), BEFORE, at)?);
@@ -228,7 +240,7 @@ impl<'h, 'w> List<'h, 'w> {
     /// Cost: one round trip for each moved element, and four more.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// As [`next`](Self::next); the element is one of those that are moved, and not the first.
     pub fn splice(&self, before: GlobalAddress, from: &Self, first: GlobalAddress, end: GlobalAddress) -> Result<()> {
         if first == end || before == first || from.address() == self.address() && before == end {
             return Ok(());
@@ -236,6 +248,9 @@ impl<'h, 'w> List<'h, 'w> {
         let (mut count, mut last) = (0, first);
         let mut next = first;
         while next != end {
+            if next == before {
+                return Err(Error::Invalid("elements of a list cannot be moved before one of themselves"));
+            }
             (count, last) = (count + 1, next);
             next = GlobalAddress::from_bits(from.element(next)?[NEXT]);
         }

@@ -207,7 +207,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
     /// Cost: two round trips.
     ///
     /// # Errors
-    /// As [`pieces`](Self::pieces).
+    /// As [`pieces`](Self::pieces); the source cannot be read, and some of the bytes may be overwritten.
     pub fn overwrite(&self, index: u64, from: ByteSource<'_>) -> Result<()> {
         let control = self.control()?;
         check_range(&control, index, from.bytes())?;
@@ -220,7 +220,8 @@ impl<'h, 'w> Sequence<'h, 'w> {
     /// move within their rank. If the capacity does not suffice, an allocation, and all bytes move.
     ///
     /// # Errors
-    /// As [`destroy`](Self::destroy); the position is past the end; no memory is left on the rank.
+    /// As [`destroy`](Self::destroy); the position is past the end; no memory is left on the rank; a source cannot be read, and the sequence stays as
+    /// it was.
     pub fn insert(&self, place: InsertAt, sources: &[ByteSource<'_>]) -> Result<u64> {
         let mut control = self.control()?;
         let added: u64 = sources.iter().map(ByteSource::bytes).sum();
@@ -241,20 +242,20 @@ impl<'h, 'w> Sequence<'h, 'w> {
             // The sources may lie in the old block, which is freed afterwards.
             let chain = old.copy(0, &control, 0, index, self.world().chain())?;
             old.copy(index, &control, index + added, old.bytes - index, chain)?.wait()?;
-            self.fill_and_write(&control, index, sources)?;
+            self.fill_and_write(&control, index, sources, || self.give_back(&control))?;
             self.give_back(&old)?;
             return Ok(index);
         }
         let old = control.bytes;
-        if self.form == Form::Deque && index < old - index {
+        control.bytes = total;
+        let [from, to, moved] = if self.form == Form::Deque && index < old - index {
             control.start = (control.start + control.capacity - added) % control.capacity;
-            control.bytes = total;
-            self.shift(&control, added, 0, index)?;
+            [added, 0, index]
         } else {
-            control.bytes = total;
-            self.shift(&control, index, index + added, old - index)?;
-        }
-        self.fill_and_write(&control, index, sources)?;
+            [index, index + added, old - index]
+        };
+        self.shift(&control, from, to, moved)?;
+        self.fill_and_write(&control, index, sources, || self.shift(&control, to, from, moved))?;
         Ok(index)
     }
 
@@ -364,14 +365,19 @@ impl<'h, 'w> Sequence<'h, 'w> {
     /// Replaces the content; the sources may be part of it.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert).
+    /// As [`insert`](Self::insert); but if a source cannot be read, a part of the content may be overwritten.
     pub fn assign(&self, sources: &[ByteSource<'_>]) -> Result<()> {
         let old = self.control()?;
         let bytes = sources.iter().map(ByteSource::bytes).sum();
         let fits = bytes <= old.capacity && !sources.iter().any(|source| is_inside(&old, source));
         let new = if fits { Control { start: 0, ..old } } else { self.block(self.rank(), bytes)? };
         let new = Control { bytes, ..new };
-        self.fill(&new, 0, sources)?;
+        if let Err(error) = self.fill(&new, 0, sources) {
+            if !fits {
+                let _first_error_is_told = self.give_back(&new);
+            }
+            return Err(error);
+        }
         self.write(&new)?;
         if fits { Ok(()) } else { self.give_back(&old) }
     }
@@ -389,8 +395,8 @@ impl<'h, 'w> Sequence<'h, 'w> {
     /// Inserts sources that are part of the sequence itself, by way of a temporary block.
     fn insert_own(&self, place: InsertAt, sources: &[ByteSource<'_>], added: u64) -> Result<u64> {
         let copy = Control { bytes: added, ..self.block(self.rank(), added)? };
-        self.fill(&copy, 0, sources)?;
-        let inserted = self.insert(place, &[ByteSource::Global(GlobalAddress::from_bits(copy.block), added)]);
+        let own = [ByteSource::Global(GlobalAddress::from_bits(copy.block), added)];
+        let inserted = self.fill(&copy, 0, sources).and_then(|()| self.insert(place, &own));
         self.give_back(&copy)?;
         inserted
     }
@@ -442,7 +448,14 @@ impl<'h, 'w> Sequence<'h, 'w> {
             let mut start = 0;
             for (address, bytes) in control.pieces(at, source.bytes()) {
                 if bytes > 0 {
-                    writes.push(source.write(self.world(), start, bytes, address)?);
+                    match source.write(self.world(), start, bytes, address) {
+                        Ok(write) => writes.push(write),
+                        Err(error) => {
+                            // The caller may use the place of these bytes for others.
+                            let _first_error_is_told = self.world().wait_all(&writes);
+                            return Err(error);
+                        }
+                    }
                 }
                 start += bytes;
             }
@@ -452,16 +465,35 @@ impl<'h, 'w> Sequence<'h, 'w> {
     }
 
     /// Writes the bytes of all sources, and then the control words. Cost: one round trip for one source of this rank in one piece, else two.
-    fn fill_and_write(&self, control: &Control, index: u64, sources: &[ByteSource<'_>]) -> Result<()> {
+    ///
+    /// If a source cannot be read, calls `undo` instead of writing the control words, so that the content stays as it was.
+    fn fill_and_write(
+        &self,
+        control: &Control,
+        index: u64,
+        sources: &[ByteSource<'_>],
+        undo: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let fill = || self.begin_fill(control, index, sources);
-        let written = self.world().pair(fill, |writes| match writes[..] {
-            [write] => self.begin_write(control, write),
+        let begun = self.world().pair(fill, |writes| match writes[..] {
+            [write] => Ok((write, self.begin_write(control, write)?)),
             _ => {
                 self.world().wait_all(&writes)?;
-                self.begin_write(control, Handle::done())
+                Ok((Handle::done(), self.begin_write(control, Handle::done())?))
             }
-        })?;
-        written.wait()
+        });
+        let filled = begun.and_then(|(filled, written)| match filled.wait() {
+            Ok(()) => Ok(written),
+            // Not written, because it is ordered after what has failed; otherwise `quiet` would report that.
+            Err(error) => written.wait().and(Err(error)),
+        });
+        match filled {
+            Ok(written) => written.wait(),
+            Err(error) => {
+                let _first_error_is_told = undo();
+                Err(error)
+            }
+        }
     }
 
     /// Allocates a block of `capacity` bytes; none if `capacity` is 0.

@@ -264,8 +264,10 @@ impl<M: LockMemory> Member<M> {
                 None => Ok(Attempt::Anew),
             },
             Phase::Skipping => self.await_change(state, patience),
-            // The state belongs to an attempt that has not ended, or was closed meanwhile.
-            _ => unreachable!("a rank acquires what it has not: {state:?}"),
+            // An operation of an earlier attempt has failed, although no rank is lost: whether this rank is in the queue is unknown.
+            _ => Err(Error::Invalid(
+                "an earlier acquire or release of this shared variable has failed half-way (see its error), so this rank cannot acquire it again",
+            )),
         }
     }
 

@@ -6,10 +6,12 @@
 //!   last byte: while they differ, a part of the note is still missing.
 //! - **N2** One atomic reserves the places of notes, after the changed elements have arrived at their homes.
 //! - **N3** A rank that has missed notes, because the ring has wrapped or a rank was lost before it wrote a note, treats every page as changed.
+//! - **N4** A note that takes longer than a lap of the ring overwrites the note of the next lap, which then never arrives. So a rank waits for a note for
+//!   a limited time, and treats every page as changed after that. This is correct at any time: the changed elements have arrived (N2).
 
 use core::ops::Range;
 
-use pelago_base::Rank;
+use pelago_base::{Duration, Rank};
 use pelago_rma::{GlobalPtr, Result, Symmetric, World};
 
 const LAP_BITS: u32 = 8;
@@ -20,6 +22,9 @@ const PAGES_MAX: usize = (1 << 26) - 2;
 
 /// Minimum and maximum number of notes of the ring, which depends on the number of pages.
 const NOTES: Range<usize> = 1 << 10..1 << 16;
+
+/// Maximum time that a rank waits for a reserved note.
+const NOTE_WITHIN: Duration = Duration::from_milliseconds(10);
 
 /// Words before the ring: a cache line with the number of reserved notes.
 const FIRST: usize = 8;
@@ -176,9 +181,10 @@ impl<'w> Log<'w> {
         Ok(())
     }
 
-    /// Waits until a note is written and returns it; `None` if its writer may be lost, or if it was overwritten.
+    /// Waits until a note is written and returns it; `None` if its writer may be lost, if it was overwritten, or if it is too late (N4).
     fn await_note(&self, number: u64, mut word: u64) -> Result<Option<Change>> {
         let (lap, before) = (self.lap(number), number.checked_sub(self.ring as u64).map_or(0, |before| self.lap(before)));
+        let mut until = None;
         loop {
             let (change, [first, last]) = self.layout.of_word(word);
             if [first, last] == [lap; 2] {
@@ -186,6 +192,10 @@ impl<'w> Log<'w> {
             }
             let is_other = first == last && first != before;
             if is_other || self.world.losses() > 0 {
+                return Ok(None);
+            }
+            let now = self.world.now();
+            if now >= *until.get_or_insert(now + NOTE_WITHIN) {
                 return Ok(None);
             }
             if let Some(fault) = self.world.fault() {
@@ -211,6 +221,8 @@ impl<'w> Log<'w> {
 
 #[cfg(test)]
 mod tests {
+    use pelago_test_support::threads::{Platform, run};
+
     use super::*;
 
     #[test]
@@ -226,6 +238,45 @@ mod tests {
             assert_eq!(layout.of_word(layout.word(&Change::All, 3)), (Change::All, [3; 2]));
             assert_eq!(layout.of_word(0).1, [0; 2], "fresh memory is no note");
         }
+    }
+
+    /// Rank 1 writes a note of the first lap when its place was used again on the second.
+    #[test]
+    fn a_note_that_a_late_one_has_overwritten_is_not_waited_for() {
+        let rank = Rank::new(1);
+        run(Platform::Mapped, 2, |world| {
+            let mut log = Log::new(world, 1, NoteLayout::new(512)).unwrap();
+            let change = || Change::Page(0, 0..1);
+            let ring = log.ring as u64;
+            let append = |log: &mut Log<'_>, count: u64| (0..count).for_each(|_| log.append(&[change()]).unwrap());
+            let follow = |log: &mut Log<'_>| {
+                let mut told = Vec::new();
+                log.follow(|change| told.push(change)).unwrap();
+                told
+            };
+            let mut late = 0;
+            if world.rank() == rank {
+                append(&mut log, 1);
+                late = world.fetch_add(log.at, 1).unwrap().wait().unwrap();
+                append(&mut log, ring - 1);
+            }
+            world.barrier().unwrap();
+            if world.rank() != rank {
+                assert_eq!(follow(&mut log), [Change::All], "more notes than the ring has");
+            }
+            world.barrier().unwrap();
+            if world.rank() == rank {
+                append(&mut log, 1);
+                let place = FIRST + late as usize % log.ring;
+                world.put(log.at.add(place as u64), &[log.layout.word(&change(), log.lap(late))]).unwrap().wait().unwrap();
+            }
+            world.barrier().unwrap();
+            if world.rank() != rank {
+                assert_eq!(follow(&mut log), [Change::All]);
+                assert_eq!(follow(&mut log), []);
+            }
+            world.barrier().unwrap();
+        });
     }
 
     #[test]

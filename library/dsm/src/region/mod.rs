@@ -18,8 +18,8 @@ pub use faults::{All, AllMut};
 use log::{Log, NoteLayout};
 use pages::Pages;
 pub use statistics::RegionStatistics;
-use table::Private;
 pub use table::Ranges;
+use table::{Private, zeroed};
 
 /// Maximum number of elements of a page. One word then names the range of changed elements.
 const PAGE_LENGTH_MAX: usize = 1 << 15;
@@ -127,9 +127,10 @@ impl<'w, T: Pod> Region<'w, T> {
     /// page that is written; 64 bytes for each page; up to 512 KiB of notes.
     ///
     /// # Errors
-    /// As [`World::alloc`]; there are no elements, more than 32,768 elements in a page, or more than 67,108,862 pages (262,142 of the longest pages).
+    /// As [`World::alloc`]; there are no elements, more than 32,768 elements in a page, or more than 67,108,862 pages (262,142 of the longest pages);
+    /// the process has no memory for the private copy.
     pub fn new(world: &'w World, length: usize, settings: RegionSettings) -> Result<Self> {
-        Self::over(world, length, settings, || Ok(Private::Own(vec![T::new_zeroed(); length].into_boxed_slice())))
+        Self::over(world, length, settings, || zeroed("the private copy of a region", length).map(Private::Own))
     }
 
     /// Creates a region with the private copy that `private` returns.

@@ -11,7 +11,7 @@ use core::ops::{Deref, DerefMut, Range};
 
 use pelago_base::Rank;
 use pelago_rma::{Context, Error, GlobalPtr, Handle, Pod, Result, Symmetric, World};
-use zerocopy::IntoBytes;
+use zerocopy::{FromZeros, IntoBytes};
 
 use super::log::Change;
 use super::{Homes, RegionStatistics};
@@ -416,6 +416,15 @@ impl<T: Pod> Table<T> {
     fn elements(&self, page: usize) -> Range<usize> {
         page * self.page_length..self.len().min((page + 1) * self.page_length)
     }
+}
+
+/// Returns `length` zero elements for `what`, whose pages the system provides when they are first used.
+///
+/// # Errors
+/// The process has no memory for them.
+pub(super) fn zeroed<T: Pod>(what: &'static str, length: usize) -> Result<Box<[T]>> {
+    let bytes = (length as u64).saturating_mul(size_of::<T>() as u64);
+    <[T]>::new_box_zeroed_with_elems(length).map_err(|_| Error::OutOfMemory { what, bytes })
 }
 
 /// Waits for all handles, also after one has failed: otherwise `quiet` would report the failures of the others.

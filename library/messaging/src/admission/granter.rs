@@ -13,6 +13,7 @@ use crate::credit::{Credit, Ticket};
 use crate::limits::{ASKED_AT_ONCE, NOTIFICATIONS_MAX, PENDING_MAX};
 use crate::peer_loss::is_lost;
 use crate::pending::PendingOperations;
+use crate::servers::Share;
 use crate::settings::{Counting, Waiting};
 
 /// The receiver's side of admission.
@@ -116,6 +117,7 @@ impl<'a, 'w> Granter<'a, 'w> {
             return Ok(());
         }
         let handle = match admission.settings.counting {
+            Counting::OneWord if Credit::carries(first, count) => self.grant_alone(share, first, count)?,
             Counting::OneWord => admission.world.add(admission.taken_at(share), Credit::grant(first, count))?,
             Counting::TwoWords => admission.world.add(admission.consumed_at(share), u64::from(count))?,
         };
@@ -131,6 +133,15 @@ impl<'a, 'w> Granter<'a, 'w> {
             self.told.push_back(SentGrant { share: number, first, count, handle });
         }
         Ok(())
+    }
+
+    /// Grants tickets where the addition carries, while no other grant of this rank is in flight (C5). Waits, once in 2³² tickets.
+    #[cold]
+    fn grant_alone(&mut self, share: Share, first: Ticket, count: u32) -> Result<Handle<'w>> {
+        self.told.iter().try_for_each(|told| told.handle.wait())?;
+        self.grants.flush()?;
+        let handle = self.admission.world.add(self.admission.taken_at(share), Credit::grant(first, count))?;
+        handle.wait().map(|()| handle)
     }
 
     /// Rings for the senders that wait for tickets whose grants have taken effect at the holder (G2).
@@ -252,6 +263,11 @@ impl<'a, 'w> Granter<'a, 'w> {
 
 #[cfg(test)]
 impl Granter<'_, '_> {
+    /// Continues as if all tickets before `granted` had been granted.
+    pub(crate) fn start_at(&mut self, granted: Ticket) {
+        self.shares.iter_mut().for_each(|share| share.granted = granted);
+    }
+
     /// Maximum number of grants and of notifications in flight.
     pub(crate) fn notifications_max(&self) -> [usize; 2] {
         [self.grants.most(), self.bells.most()]

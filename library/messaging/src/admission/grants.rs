@@ -1,10 +1,12 @@
 //! Tests of when a receiver sends its grants, and for which senders it rings.
 
 use pelago_base::{Duration, Rank};
+use pelago_platform::Operation;
 
 use super::{Admission, Granter, Receivers, Requester, rung};
-use crate::credit::Ticket;
-use crate::settings::{Placement, Settings};
+use crate::credit::{Credit, Ticket};
+use crate::settings::{Placement, Settings, Waiting};
+use pelago_test_support::faulty::run_late;
 use pelago_test_support::threads::{Platform, run};
 
 const RECEIVER: Rank = Rank::new(0);
@@ -62,6 +64,49 @@ fn a_holder_is_told_at_once_if_it_is_the_receiver_itself() {
             world.barrier().unwrap();
         }
     });
+}
+
+/// A late grant before the one that carries, and a late one that carries before others. Otherwise the holder of the counters would see a ticket less,
+/// or one more, than were taken, and a sender would get the ticket of another or leave one out.
+#[test]
+fn a_grant_that_carries_overtakes_no_other_and_is_overtaken_by_none() {
+    const HOLDER: Rank = Rank::new(1);
+    const CARRYING: u64 = Credit::grant(Ticket::new(u32::MAX - 1), 2);
+    // Before the one that carries, that one, and after it.
+    let [before, carries, after] = [4, 2, 0].map(|left| Ticket::new(0u32.wrapping_sub(left)));
+    assert_eq!([before, carries, after].map(|granted| Credit::carries(granted, 2)), [false, true, false]);
+    let is_plain: fn(&Operation<'_>) -> bool = |operation| matches!(operation, Operation::Atomic { operand: 2, .. });
+    let is_carrying: fn(&Operation<'_>) -> bool = |operation| matches!(operation, Operation::Atomic { operand: CARRYING, .. });
+    for waiting in [Waiting::Notified, Waiting::BackingOff] {
+        for is_late in [is_plain, is_carrying] {
+            run_late(2, is_late, |world| {
+                let settings = Settings { waiting, ..Settings::permits(8).placed(Placement::Proxy(HOLDER)) };
+                let admission = Admission::new(world, Receivers::One(RECEIVER), settings)?;
+                let taken = before;
+                if world.rank() == HOLDER {
+                    let at = admission.taken_at(admission.share(RECEIVER, 0));
+                    world.put(at, &[Credit { taken, granted: before }.word()])?.wait()?;
+                }
+                world.barrier()?;
+                if world.rank() == RECEIVER {
+                    let mut granter = Granter::new(&admission);
+                    granter.start_at(before);
+                    (0..6).try_for_each(|_| granter.give(0))?;
+                } else {
+                    let end = after.after(2);
+                    loop {
+                        let credit = admission.look(admission.share(RECEIVER, 0))?;
+                        assert_eq!(credit.taken, taken, "no sender has taken a ticket");
+                        if credit.granted == end {
+                            break;
+                        }
+                        world.compute(Duration::from_microseconds(1));
+                    }
+                }
+                world.barrier()
+            });
+        }
+    }
 }
 
 #[test]

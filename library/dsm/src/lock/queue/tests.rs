@@ -27,6 +27,8 @@ struct Alone {
     found: Cell<Option<u64>>,
     events: RefCell<VecDeque<Event>>,
     waits: Cell<u32>,
+    /// Whether swaps do not reach the other rank.
+    is_unreachable: Cell<bool>,
 }
 
 impl Alone {
@@ -111,6 +113,9 @@ impl LockMemory for Alone {
     }
 
     fn swap(&self, at: WordAddress, new: u64) -> Result<u64> {
+        if self.is_unreachable.get() {
+            return Err(Failure::Unreachable(at.rank).into());
+        }
         Ok(self.change(at, |_| new))
     }
 
@@ -226,6 +231,16 @@ fn a_rank_that_does_not_wait_enters_the_queue_only_if_no_rank_has_the_token() {
     let (member, _) = behind_home(true);
     let acquired = Acquired { version: version(7), source: TokenSource::Free };
     assert_eq!(member.take(Mode::Write, Patience::None, Ok), Ok(Some(acquired)));
+}
+
+#[test]
+fn an_acquire_after_one_that_has_failed_half_way_is_an_error() {
+    let member = Alone::member();
+    member.memory.is_unreachable.set(true);
+    assert_eq!(member.take(Mode::Write, Patience::Endless, Ok), Err(Failure::Unreachable(HOME).into()));
+    for patience in [Patience::Endless, Patience::None] {
+        assert!(matches!(member.take(Mode::Write, patience, Ok), Err(Error::Invalid(_))));
+    }
 }
 
 #[test]
