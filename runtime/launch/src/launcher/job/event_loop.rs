@@ -174,8 +174,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
             Some(_) => std::io::Error::other(format!("{}: {}", program.display(), reason(&start_error(&program, error)))),
             None => error,
         };
-        let started = ChildProcess::start(command, rank, &descriptors, self.limit).map_err(named)?;
-        self.guard.add(started.process.group());
+        let started = ChildProcess::start(command, rank, &self.guard, &descriptors, self.limit).map_err(named)?;
         let place = self.ranks.0.len() as u64;
         // From here on the process is ended with the others, whatever fails.
         self.ranks.0.push(started.process);

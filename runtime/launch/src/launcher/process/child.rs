@@ -45,11 +45,12 @@ pub(crate) struct Started {
 }
 
 impl ChildProcess {
-    /// Starts `command` as `rank`, with this descriptor limit. The process inherits `descriptors` and gets the number of each in the
+    /// Starts `command` as `rank`, guarded and with this descriptor limit. The process inherits `descriptors` and gets the number of each in the
     /// variable next to it.
     pub(crate) fn start(
         mut command: Command,
         rank: Rank,
+        guard: &ProcessGuard,
         descriptors: &[(&str, BorrowedFd<'_>)],
         limit: Rlimit,
     ) -> io::Result<Started> {
@@ -71,11 +72,12 @@ impl ChildProcess {
         };
         // SAFETY: L1; errors are numbers and need no allocation.
         unsafe { command.pre_exec(prepare) };
-        let mut child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let mut child = guard.spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
         let id = Pid::from_child(&child);
         let (Some(output), Some(error)) = (child.stdout.take(), child.stderr.take()) else { unreachable!("both were asked for") };
         let running = pidfd_open(id, PidfdFlags::empty()).named("pidfd_open").map_err(|refusal| {
             let _ = kill_process_group(id, Signal::KILL);
+            guard.remove(child.id());
             reap::wait(COLLECT, || reap::is_group_gone(id));
             io::Error::other(refusal)
         })?;
@@ -174,30 +176,31 @@ mod tests {
     const PATIENCE: Duration = Duration::from_milliseconds(20_000);
 
     /// Starts a process that is not a rank; returns it with its pipes.
-    fn start(program: &str, argument: &str) -> Started {
+    fn start(program: &str, argument: &str, guard: &ProcessGuard) -> Started {
         let mut command = Command::new(program);
         command.arg(argument);
-        ChildProcess::start(command, Rank::new(0), &[], getrlimit(Resource::Nofile)).unwrap()
+        ChildProcess::start(command, Rank::new(0), guard, &[], getrlimit(Resource::Nofile)).unwrap()
     }
 
     /// The number of the group may soon be that of another group.
     #[test]
     fn the_guard_forgets_a_group_whose_process_has_ended() {
         let (guard, told) = ProcessGuard::recording();
-        let Started { mut process, pipes: _pipes } = start("sleep", "0");
+        let Started { mut process, pipes: _pipes } = start("sleep", "0", &guard);
         let kills = OomKills::note();
         let has_ended = || process.take_end(&guard, &kills).unwrap().is_some();
         assert!(reap::wait(PATIENCE, has_ended));
         drop(guard);
-        let mut word = [0; 4];
-        assert_eq!(rustix::io::read(&told, &mut word[..]), Ok(4));
-        assert_eq!(u32::from_ne_bytes(word), process.group() | 1 << 31);
+        let mut words = [0; 16];
+        assert_eq!(rustix::io::read(&told, &mut words[..]), Ok(12), "it starts, it runs, it has ended");
+        assert_eq!(words[8..12], (process.group() | 1 << 31).to_ne_bytes());
         assert!(reap::wait(PATIENCE, || process.is_gone()));
     }
 
     #[test]
     fn ranks_end_with_a_launcher_that_gives_up() {
-        let Started { process, pipes: _pipes } = start("sleep", "1000");
+        let (guard, _told) = ProcessGuard::recording();
+        let Started { process, pipes: _pipes } = start("sleep", "1000", &guard);
         let id = process.id;
         drop(ChildProcesses(vec![process]));
         assert_eq!(test_kill_process(id), Err(Errno::SRCH));
