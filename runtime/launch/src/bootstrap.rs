@@ -8,8 +8,9 @@ use std::sync::Arc;
 use pelago_base::{Rank, Topology};
 use pelago_platform::{Awaited, Bootstrap, BootstrapError, For, Reports, WaitSite, Woken};
 use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan, RankControl};
+use rustix::io::Errno;
 
-use crate::adoption::{AdoptionError, RankMonitor, adopt};
+use crate::adoption::{AdoptionError, RankMonitor, StoreError, adopt};
 use crate::rank::environment::LaunchedJob;
 use crate::rank::quit_report;
 use crate::system::job_key;
@@ -194,7 +195,11 @@ fn joined((host, rank, descriptors): Start) -> Result<Joined, StartError> {
 /// Returns a rank of a job that the ranks set up among themselves.
 fn adopted(job: &AdoptedJob, settings: &LaunchSettings, clock: OsClock) -> Result<Joined, StartError> {
     let socket = match job.launcher {
-        ForeignStore::Pmi { descriptor, .. } => Some(inherit(descriptor)?),
+        // The descriptor of another program, whose variables are left over, is closed as well.
+        ForeignStore::Pmi { descriptor, .. } => {
+            let refused = |_| AdoptionError::from(StoreError::System(descriptor, Errno::BADF));
+            Some(inherit(descriptor).map_err(refused)?)
+        }
         ForeignStore::Pmix | ForeignStore::Rendezvous(_) => None,
     };
     let adopted = adopt(job, socket, settings, clock)?;
@@ -243,7 +248,7 @@ mod tests {
     use pelago_platform::Fault;
     use pelago_shm::RankStage;
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::io::{Errno, FdFlags};
+    use rustix::io::FdFlags;
     use rustix::pipe::{PipeFlags, pipe_with};
 
     /// Turns a hang into a failure; its length does not matter.
@@ -393,5 +398,9 @@ mod tests {
         let job = LaunchedJob { rank: Rank::new(0), size: 1, memory: 9999, socket: None, call: None };
         let error = LocalBootstrap::start(&settings(Some(job)), OsClock::start()).err().unwrap();
         assert!(matches!(error, StartError::Descriptor(9999)), "{error}");
+        let launcher = ForeignStore::Pmi { descriptor: 9999, size: 2 };
+        let left_over = LaunchSettings { adopted: Some(AdoptedJob { rank: Rank::new(0), launcher }), ..settings(None) };
+        let error = LocalBootstrap::start(&left_over, OsClock::start()).err().unwrap().to_string();
+        assert!(error.contains("descriptor 9999 (PMI_FD)") && error.contains("PELAGO_SINGLE=1"), "{error}");
     }
 }

@@ -2,10 +2,11 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{MARK, RANK, Running, end, pelago, run, shared_memory_names, with_environment};
+use crate::{MARK, PATIENCE, RANK, Running, end, pelago, run, shared_memory_names, with_environment};
 
 #[test]
 fn a_rank_that_is_killed_ends_the_job() {
@@ -60,6 +61,30 @@ fn what_a_rank_has_started_ends_with_it() {
     job.signal_launcher(Signal::INT);
     assert_eq!(job.end().1.code, Some(130));
     run(&["run", "-n", "2", RANK, "grandchild", "leave"]).expect(0, "");
+}
+
+/// Ended processes whose parent does not ask for their end count against the limit of processes of the user.
+#[test]
+fn what_a_rank_has_started_and_left_is_no_burden_after_its_end() {
+    let job = Running::start(&["sh", "-c", "sh -c 'true & true & true &'; exec $0 wait", RANK]);
+    let launcher = job.launcher.id().to_string();
+    let is_left = |status: &String| {
+        let mut words = status.rsplit(')').next().unwrap_or_default().split_whitespace();
+        words.next() == Some("Z") && words.next() == Some(launcher.as_str())
+    };
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        let processes = std::fs::read_dir("/proc").expect("/proc").filter_map(|entry| entry.ok());
+        let stats = processes.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+        let left = stats.filter(is_left).count();
+        if left == 0 {
+            break;
+        }
+        assert!(Instant::now() < patience, "{left} ended processes are left");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    job.signal_launcher(Signal::INT);
+    assert_eq!(job.end().1.code, Some(130));
 }
 
 /// Returns the processes with this mark that `parent` has started.

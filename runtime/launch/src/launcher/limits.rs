@@ -53,6 +53,16 @@ pub(crate) const SIGNAL_SECONDS: u32 = 20;
 /// Minimum time between two checks for stopped ranks. Each check makes one system call per rank.
 pub(crate) const STOP_PAUSE_MIN: Duration = Duration::from_milliseconds(20);
 
+/// Time between two collections of ended processes that ranks have started and left. Each costs a system call per rank, which takes time
+/// for each child of the launcher.
+pub(crate) const ORPHANS_PAUSE: Duration = Duration::from_milliseconds(1000);
+
+/// Number of ranks in a collection, which bounds its time on a host of many ranks.
+pub(crate) const ORPHANS_RANKS_MAX: usize = 64;
+
+/// Maximum number of orphans of a rank that one collection takes; more remain for the next.
+pub(crate) const ORPHANS_MAX: u32 = 1024;
+
 /// Period with which the launcher checks, in the absence of events, whether the ranks have marked the job as failed.
 pub(crate) const WATCH: Duration = Duration::from_milliseconds(500);
 

@@ -2,7 +2,7 @@
 
 use core::hint::spin_loop;
 
-use pelago_base::{Duration, Rank, SegmentId};
+use pelago_base::{Duration, Instant, Rank, SegmentId};
 use pelago_memory::{CellSlice, Pod};
 use pelago_platform::{Awaited, For, WaitSite, Woken};
 
@@ -43,6 +43,27 @@ struct Wanted {
     word: Option<(usize, usize)>,
     /// Whether the event occurs outside the library and rings no doorbell.
     rings_nobody: bool,
+}
+
+/// The time limit of a wait. It begins when the wait first makes progress or stops spinning, so that a wait that ends at once reads no clock.
+struct TimeLimit {
+    limit: Option<Duration>,
+    until: Option<Instant>,
+}
+
+impl TimeLimit {
+    /// Returns the end of the time limit.
+    fn until(&mut self, shared: &Shared) -> Option<Instant> {
+        if self.until.is_none() {
+            self.until = self.limit.map(|limit| shared.clock.now() + limit);
+        }
+        self.until
+    }
+
+    /// Whether the time limit has passed.
+    fn has_passed(&mut self, shared: &Shared) -> bool {
+        self.until(shared).is_some_and(|until| shared.clock.now() >= until)
+    }
 }
 
 /// The rank whose action ends a wait, as far as the caller knows: used for reports only, and looked up only when the wait sleeps.
@@ -180,16 +201,21 @@ impl Context {
 
     #[inline]
     fn wait<T>(&self, wanted: Wanted, mut ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-        match self.look_at_once(&mut ready)? {
+        let mut limit = TimeLimit { limit: wanted.limit, until: None };
+        match self.look_at_once(&mut ready, &mut limit)? {
             Some(found) => Ok(found),
-            None => self.block_parked(wanted, &mut ready),
+            None => self.block_parked(wanted, limit, &mut ready),
         }
     }
 
     /// Spins for the configured number of polls, and starts again whenever progress was made: a message is often followed by another, and a wake-up
     /// takes longer. Polls of the transport yield the core soon, those of memory take only a few microseconds in total.
     #[inline]
-    fn look_at_once<T>(&self, ready: &mut (impl FnMut() -> Result<Option<T>> + ?Sized)) -> Result<Option<T>> {
+    fn look_at_once<T>(
+        &self,
+        ready: &mut (impl FnMut() -> Result<Option<T>> + ?Sized),
+        limit: &mut TimeLimit,
+    ) -> Result<Option<T>> {
         let (mut look, mut idle, mut polls) = (0, self.pace.idle.at_once, 0);
         while look < self.pace.spins {
             look += 1;
@@ -199,8 +225,8 @@ impl Context {
             if !self.is_time_to_move(look, idle) {
                 spin_loop();
             } else if self.progress() {
-                if self.shared.wait.fault().is_some() {
-                    // Retransmissions to a failed rank and requests of others are progress, too: they must not hide the fault.
+                if self.shared.wait.fault().is_some() || limit.has_passed(&self.shared) {
+                    // Retransmissions to a failed rank and requests of others are progress, too: they must hide neither the fault nor the time.
                     return Ok(None);
                 }
                 // Events at the transport, including requests of others, come in succession as well.
@@ -223,20 +249,19 @@ impl Context {
     }
 
     #[cold]
-    fn block_parked<T>(&self, wanted: Wanted, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
+    fn block_parked<T>(&self, wanted: Wanted, mut time: TimeLimit, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
         let Wanted { what, limit, on, word, rings_nobody, .. } = wanted;
         let [mut pause, pause_max] = POLL_PAUSES;
         let shared = self.shared();
         let mut shown = None;
         let _inside = shared.inside();
         let _waiting = shared.waiting();
-        let until = limit.map(|limit| shared.clock.now() + limit);
-        let is_late = || until.is_some_and(|until| shared.clock.now() >= until);
+        let until = time.until(shared);
         // Messages come in succession: after one has been seen, spin for the next.
         let mut moved = true;
         loop {
             if std::mem::take(&mut moved)
-                && let Some(found) = self.look_giving_way(ready, &is_late)?
+                && let Some(found) = self.look_giving_way(ready, &mut time)?
             {
                 return Ok(found);
             }
@@ -273,7 +298,7 @@ impl Context {
                 return outcome;
             }
             if let Some(limit) = limit
-                && is_late()
+                && time.has_passed(shared)
             {
                 return ready()?.ok_or(Error::TimedOut { what, limit });
             }
@@ -313,7 +338,7 @@ impl Context {
     /// Polls, and yields the core between polls; spins again after progress. Returns the awaited value, or `None` after the configured number of
     /// polls without progress, or when the wait is late. Fails if the job has a fault.
     #[inline(never)]
-    fn look_giving_way<T>(&self, ready: &mut dyn FnMut() -> Result<Option<T>>, is_late: &dyn Fn() -> bool) -> Result<Option<T>> {
+    fn look_giving_way<T>(&self, ready: &mut dyn FnMut() -> Result<Option<T>>, time: &mut TimeLimit) -> Result<Option<T>> {
         let shared = self.shared();
         let mut look = 0;
         while look < shared.policy.yields {
@@ -323,7 +348,7 @@ impl Context {
             }
             if self.is_time_to_move(look, self.pace.idle.giving_way) && self.progress() {
                 look = 0;
-                if let Some(found) = self.look_at_once(ready)? {
+                if let Some(found) = self.look_at_once(ready, time)? {
                     return Ok(Some(found));
                 }
             }
@@ -332,7 +357,7 @@ impl Context {
                 self.progress();
                 return ready()?.map(Some).ok_or(fault.into());
             }
-            if is_late() {
+            if time.has_passed(shared) {
                 break;
             }
             shared.wait.yield_now();

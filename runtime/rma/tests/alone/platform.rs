@@ -241,6 +241,25 @@ fn a_wait_with_a_limit_sleeps_until_then_and_no_longer() {
     assert_eq!(world.wait_for("an answer", None, || Err::<Option<u64>, _>(Error::Forgotten)), Err(Error::Forgotten));
 }
 
+/// Requests of other ranks are progress of the transport, and may arrive without a pause.
+#[test]
+fn a_wait_with_a_limit_ends_although_the_transport_makes_progress() {
+    let (world, script) = job();
+    let memory = world.alloc_individual::<u64>(1).unwrap();
+    let limit = nanoseconds_of(500);
+    for by_word in [false, true] {
+        script.lock().unwrap().stirs = 1_000;
+        let begun = world.now();
+        let ended = match by_word {
+            true => world.wait_until_within(limit, memory.local(), 0, |value| value == 1),
+            false => world.wait_for("a value", Some(limit), || Ok(None)),
+        };
+        assert_eq!(ended, Err(Error::TimedOut { what: "a value", limit }));
+        let took = world.now().since(begun);
+        assert!(took >= limit && took <= limit + nanoseconds_of(8), "a few more polls: {took:?}");
+    }
+}
+
 /// A wait with a time limit is not part of a deadlock.
 #[test]
 fn a_wait_for_what_rings_nobody_sleeps_for_ever_longer_pauses() {

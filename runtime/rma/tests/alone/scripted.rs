@@ -122,7 +122,7 @@ pub(crate) struct Script {
     pub(crate) answer: Answer,
     completions: Vec<Completion>,
     pub(crate) progressed: u32,
-    /// Number of further calls of `progress` that report progress although nothing completes.
+    /// Number of further calls of `progress` that report progress although nothing completes. Each takes a nanosecond.
     pub(crate) stirs: u32,
     /// Whether a sleep was announced since the last progress.
     pub(crate) sleeps: bool,
@@ -382,7 +382,10 @@ impl Transport for Scripted {
         let due = if script.answer == Answer::Denies { script.completions.len().min(1) } else { script.completions.len() };
         completed.extend(script.completions.drain(..due));
         let stirs = script.stirs > 0;
-        script.stirs = script.stirs.saturating_sub(1);
+        if stirs {
+            script.stirs -= 1;
+            script.now = script.now + Duration::from_nanoseconds(1);
+        }
         stirs || !completed.is_empty()
     }
 

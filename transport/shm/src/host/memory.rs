@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pelago_base::limits::RANKS_PER_HOST_MAX;
+use pelago_base::limits::{RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
 use pelago_base::{AddressLayout, LayoutError, Rank};
 use pelago_memory::{Cells, Mapping, MappingError, Reach, ReachLayout, memory_file};
 use pelago_platform::Fault;
@@ -66,6 +66,9 @@ pub enum HostMemoryError {
     /// The job cannot be addressed.
     #[error(transparent)]
     Layout(#[from] LayoutError),
+    /// The heap of a rank cannot be addressed.
+    #[error("the heap of a rank has between 1 and {SEGMENT_BYTES_MAX} bytes, not {0} (--heap, PELAGO_HEAP)")]
+    HeapBytes(u64),
     /// Too many ranks for one host.
     #[error("{0} ranks are too many for one host; the limit is {RANKS_PER_HOST_MAX}")]
     Ranks(u32),
@@ -391,7 +394,10 @@ fn layout(
     regions_per_rank: u32,
     heap_bytes: u64,
 ) -> Result<HostLayout, HostMemoryError> {
-    let addresses = AddressLayout::new(ranks, heap_bytes)?;
+    let addresses = AddressLayout::new(ranks, heap_bytes).map_err(|error| match error {
+        LayoutError::SegmentBytes(bytes) => HostMemoryError::HeapBytes(bytes),
+        error => error.into(),
+    })?;
     let controls = size_of::<JobControl>();
     let control_bytes = size_of::<RankControl>();
     let table = controls + count as usize * control_bytes;
@@ -559,6 +565,17 @@ mod tests {
     }
 
     #[test]
+    fn a_heap_without_room_in_an_address_is_refused_with_its_option() {
+        for bytes in [0, SEGMENT_BYTES_MAX + 1] {
+            let error = HostMemory::create(&HostPlan::local(2, Some(bytes))).err().map(|error| error.to_string());
+            assert!(
+                error.as_ref().is_some_and(|error| error.ends_with(&format!("not {bytes} (--heap, PELAGO_HEAP)"))),
+                "{error:?}"
+            );
+        }
+    }
+
+    #[test]
     fn what_is_no_job_is_refused() {
         let file = memory_file("other", 0).unwrap();
         assert!(matches!(HostMemory::attach(&file), Err(HostMemoryError::Foreign)));
@@ -575,7 +592,7 @@ mod tests {
         assert!(matches!(HostMemory::attach(&file), Err(HostMemoryError::Foreign)));
         let refused = |plan: HostPlan<'_>| HostMemory::create(&plan).err().unwrap();
         assert!(matches!(refused(HostPlan::local(RANKS_PER_HOST_MAX + 1, None)), HostMemoryError::Ranks(_)));
-        assert!(matches!(refused(HostPlan::local(1, Some(1 << 50))), HostMemoryError::Layout(_)));
+        assert!(matches!(refused(HostPlan::local(1, Some(1 << 50))), HostMemoryError::HeapBytes(_)));
         assert!(matches!(refused(HostPlan { count: 2, ..HostPlan::local(1, None) }), HostMemoryError::Plan(_)));
     }
 

@@ -68,6 +68,11 @@ pub(crate) trait KeyValue: Send {
         false
     }
 
+    /// Whether a fence ends although a process that has failed does not enter it. Otherwise it never ends.
+    fn ends_fences_without_failed(&self) -> bool {
+        false
+    }
+
     /// Notifies the launcher that this process has entered the next fence, without waiting for the others.
     ///
     /// # Errors

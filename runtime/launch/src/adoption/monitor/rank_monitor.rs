@@ -69,6 +69,11 @@ impl MonitorSignal {
         }
     }
 
+    /// Counts a barrier across hosts that the rank has entered.
+    pub(crate) fn note_meeting(&self) {
+        self.meetings.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Number of barriers across hosts that the rank has entered.
     pub(crate) fn meetings(&self) -> u64 {
         self.meetings.load(Ordering::Acquire)
@@ -107,7 +112,7 @@ impl RankMonitor {
     /// its end.
     pub(crate) fn arrive(&self) {
         let arrived = locked(&self.store).arrive(self.clock.now() + LEAVE_LIMIT);
-        self.call.meetings.fetch_add(1, Ordering::AcqRel);
+        self.call.note_meeting();
         if let Err(error) = arrived {
             say(self.rank, &error.to_string());
             self.host.fail(Fault::Aborted);

@@ -43,6 +43,8 @@ pub(crate) struct RingMonitor {
     launcher: LauncherLink,
     /// Number of barriers across hosts that the launcher has reported as complete.
     met: u64,
+    /// Whether the launcher ends a barrier without failed ranks; then its end is awaited for as long as a remaining rank has not entered it.
+    ends_fences_without_failed: bool,
     /// Number of consecutive checks that found a barrier waiting for a failed rank.
     looks_at_meeting: u64,
     /// The ranks that this one monitors, in the order of the ring; all but the last are stopped.
@@ -90,6 +92,7 @@ impl RingMonitor {
     ) -> Self {
         let quarter = Duration::from_picoseconds(failure_limit.as_picoseconds() / u64::from(STOP_LOOKS));
         let pause = quarter.clamp(PAUSE_MIN, PAUSE_MAX);
+        let ends_fences_without_failed = locked(&launcher.store).ends_fences_without_failed();
         Self {
             host,
             rank,
@@ -97,6 +100,7 @@ impl RingMonitor {
             call,
             launcher,
             met: 0,
+            ends_fences_without_failed,
             looks_at_meeting: 0,
             links: Vec::new(),
             reach: 0,
@@ -242,6 +246,9 @@ impl RingMonitor {
     /// Checks whether ranks wait in a barrier for a failed rank: the fence of a launcher that does not know of the failure never
     /// ends. The ranks continue after the failure limit.
     fn look_at_meeting(&mut self) {
+        if self.ends_fences_without_failed {
+            return;
+        }
         let meeting = self.call.meetings();
         let is_open = meeting > self.met && self.host.failed_ranks().next().is_some();
         self.looks_at_meeting = if is_open { self.looks_at_meeting + 1 } else { 0 };
@@ -563,6 +570,27 @@ mod tests {
         assert!(ring.ends(1) && ring.ends(2));
         // A running process leaves by itself.
         ring.stop(3);
+    }
+
+    /// A rank of another host may compute for longer than the limit before it enters the barrier, and may need the memory of this one.
+    #[test]
+    fn a_meeting_ends_after_the_limit_only_if_the_launcher_never_ends_it() {
+        for ends_fences in [false, true] {
+            let mut ring = Ring::of(2);
+            let part = HostMemory::create(&HostPlan { ranks: 4, ..HostPlan::local(2, Some(1 << 20)) }).unwrap().0;
+            part.set_fault_tolerant();
+            (ring.watch.host, ring.watch.ends_fences_without_failed) = (Arc::new(part), ends_fences);
+            ring.watch.call.note_meeting();
+            let looks = ring.watch.looks_max;
+            let has_met = |watch: &mut RingMonitor, looks| {
+                (0..looks).for_each(|_| watch.look_at_meeting());
+                watch.host.have_met(1)
+            };
+            assert!(!has_met(&mut ring.watch, looks + 1), "no rank has failed");
+            ring.watch.host.mark_failed(Rank::new(2));
+            assert!(!has_met(&mut ring.watch, looks));
+            assert_eq!(has_met(&mut ring.watch, 1), !ends_fences);
+        }
     }
 
     #[test]

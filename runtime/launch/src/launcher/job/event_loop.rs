@@ -22,6 +22,7 @@ use crate::launcher::output::stream::OutputStream;
 use crate::launcher::process::child::{ChildProcess, ChildProcesses};
 use crate::launcher::process::guard::ProcessGuard;
 use crate::launcher::process::oom_kills::OomKills;
+use crate::launcher::process::orphans::Orphans;
 use crate::launcher::process::signals::Signals;
 use crate::launcher::process::stopped_ranks::StoppedRanks;
 use crate::launcher::system::call_error::{NamedCall, SystemCallError};
@@ -74,6 +75,7 @@ pub(crate) struct RankEventLoop<'a, C, L> {
     guard: ProcessGuard,
     streams: [OutputStream; 2],
     stops: StoppedRanks,
+    orphans: Orphans,
     kills: OomKills,
     /// Whether the controller knows that the job is fault tolerant.
     fault_tolerant: bool,
@@ -96,6 +98,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         let streams = [OutputStream::new(host.first())?, OutputStream::new(host.first())?];
         let (sockets, ranks) = (sockets.into_iter(), ChildProcesses::default());
         let (stops, kills) = (StoppedRanks::new(failure_limit, clock.now()), OomKills::note());
+        let orphans = Orphans::new(clock.now());
         Ok(Self {
             host,
             memory,
@@ -111,6 +114,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
             guard,
             streams,
             stops,
+            orphans,
             kills,
             fault_tolerant: false,
             controller,
@@ -174,8 +178,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
             Some(_) => std::io::Error::other(format!("{}: {}", program.display(), reason(&start_error(&program, error)))),
             None => error,
         };
-        let started = ChildProcess::start(command, rank, &descriptors, self.limit).map_err(named)?;
-        self.guard.add(started.process.group());
+        let started = ChildProcess::start(command, rank, &self.guard, &descriptors, self.limit).map_err(named)?;
         let place = self.ranks.0.len() as u64;
         // From here on the process is ended with the others, whatever fails.
         self.ranks.0.push(started.process);
@@ -216,6 +219,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         for event in self.stops.look(now, &self.ranks.0, self.host) {
             self.controller.handle(now, event);
         }
+        self.orphans.look(now, &self.ranks.0);
         self.controller.handle_time(now);
         self.count(now);
         Ok(())

@@ -3,6 +3,7 @@
 //! - **L1** Between fork and exec only system calls are made: no allocation, no lock.
 //! - **L2** The kernel ends a rank when the *thread* that started it ends, so that `start` must be called by a thread that lives as long as the job.
 //! - **L3** The launcher collects orphans (`RankEventLoop` makes it their parent), so that killed processes also disappear.
+//! - **L4** `waitid` writes a structure for which zeros are valid: the process is 0 if none is found.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -19,7 +20,7 @@ use rustix::process::{
 
 use crate::launcher::job::outcome::{ProcessLocation, RankProcess};
 use crate::launcher::job::state_machine::ProcessEnd;
-use crate::launcher::limits::COLLECT;
+use crate::launcher::limits::{COLLECT, ORPHANS_MAX};
 use crate::launcher::process::guard::ProcessGuard;
 use crate::launcher::process::oom_kills::OomKills;
 use crate::launcher::process::reap;
@@ -45,11 +46,12 @@ pub(crate) struct Started {
 }
 
 impl ChildProcess {
-    /// Starts `command` as `rank`, with this descriptor limit. The process inherits `descriptors` and gets the number of each in the
+    /// Starts `command` as `rank`, guarded and with this descriptor limit. The process inherits `descriptors` and gets the number of each in the
     /// variable next to it.
     pub(crate) fn start(
         mut command: Command,
         rank: Rank,
+        guard: &ProcessGuard,
         descriptors: &[(&str, BorrowedFd<'_>)],
         limit: Rlimit,
     ) -> io::Result<Started> {
@@ -71,11 +73,12 @@ impl ChildProcess {
         };
         // SAFETY: L1; errors are numbers and need no allocation.
         unsafe { command.pre_exec(prepare) };
-        let mut child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let mut child = guard.spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
         let id = Pid::from_child(&child);
         let (Some(output), Some(error)) = (child.stdout.take(), child.stderr.take()) else { unreachable!("both were asked for") };
         let running = pidfd_open(id, PidfdFlags::empty()).named("pidfd_open").map_err(|refusal| {
             let _ = kill_process_group(id, Signal::KILL);
+            guard.remove(child.id());
             reap::wait(COLLECT, || reap::is_group_gone(id));
             io::Error::other(refusal)
         })?;
@@ -126,6 +129,16 @@ impl ChildProcess {
         Ok(self.running.take().map(|running| (end, running)))
     }
 
+    /// Collects ended processes of the group, except the rank's own, whose end `take_end` has to find.
+    pub(crate) fn collect_orphans(&self) {
+        for _ in 0..ORPHANS_MAX {
+            match ended_in_group(self.id) {
+                Some(orphan) if orphan != self.id => _ = reap::is_child_gone(orphan),
+                _ => return,
+            }
+        }
+    }
+
     /// Collects ended processes in the group of a process whose end was taken; returns whether none is left. All of the group are children of the
     /// launcher, now or as soon as their parent has ended (L3).
     pub(crate) fn is_gone(&mut self) -> bool {
@@ -150,6 +163,18 @@ impl ChildProcess {
     }
 }
 
+/// Returns a child of this process that has ended and is in a group, without collecting it.
+fn ended_in_group(group: Pid) -> Option<Pid> {
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: L4.
+    let found = unsafe {
+        let mut found: libc::siginfo_t = std::mem::zeroed();
+        let refused = libc::waitid(libc::P_PGID, group.as_raw_nonzero().get() as libc::id_t, &mut found, options) != 0;
+        if refused { 0 } else { found.si_pid() }
+    };
+    Pid::from_raw(found)
+}
+
 /// The started ranks, from the first of the host on. Whatever fails in the launcher, none outlives it.
 #[derive(Default)]
 pub(crate) struct ChildProcesses(pub(crate) Vec<ChildProcess>);
@@ -166,6 +191,8 @@ impl Drop for ChildProcesses {
 
 #[cfg(test)]
 mod tests {
+    use std::io::BufRead;
+
     use pelago_base::Duration;
     use rustix::process::{getrlimit, test_kill_process};
 
@@ -174,30 +201,55 @@ mod tests {
     const PATIENCE: Duration = Duration::from_milliseconds(20_000);
 
     /// Starts a process that is not a rank; returns it with its pipes.
-    fn start(program: &str, argument: &str) -> Started {
+    fn start(program: &str, arguments: &[&str], guard: &ProcessGuard) -> Started {
         let mut command = Command::new(program);
-        command.arg(argument);
-        ChildProcess::start(command, Rank::new(0), &[], getrlimit(Resource::Nofile)).unwrap()
+        command.args(arguments);
+        ChildProcess::start(command, Rank::new(0), guard, &[], getrlimit(Resource::Nofile)).unwrap()
     }
 
     /// The number of the group may soon be that of another group.
     #[test]
     fn the_guard_forgets_a_group_whose_process_has_ended() {
         let (guard, told) = ProcessGuard::recording();
-        let Started { mut process, pipes: _pipes } = start("sleep", "0");
+        let Started { mut process, pipes: _pipes } = start("sleep", &["0"], &guard);
         let kills = OomKills::note();
         let has_ended = || process.take_end(&guard, &kills).unwrap().is_some();
         assert!(reap::wait(PATIENCE, has_ended));
         drop(guard);
-        let mut word = [0; 4];
-        assert_eq!(rustix::io::read(&told, &mut word[..]), Ok(4));
-        assert_eq!(u32::from_ne_bytes(word), process.group() | 1 << 31);
+        let mut words = [0; 16];
+        assert_eq!(rustix::io::read(&told, &mut words[..]), Ok(12), "it starts, it runs, it has ended");
+        assert_eq!(words[8..12], (process.group() | 1 << 31).to_ne_bytes());
+        assert!(reap::wait(PATIENCE, || process.is_gone()));
+    }
+
+    #[test]
+    fn what_a_rank_has_started_and_left_is_collected_while_it_runs() {
+        const STARTED: usize = 3;
+        rustix::process::set_child_subreaper(Some(getpid())).unwrap();
+        let script = format!("for i in $(seq {STARTED}); do sh -c 'sleep 0 & echo $!'; done; exec sleep 1000");
+        let (guard, _told) = ProcessGuard::recording();
+        let Started { mut process, pipes: [output, _error] } = start("sh", &["-c", &script], &guard);
+        let lines = io::BufReader::new(std::fs::File::from(output)).lines().take(STARTED);
+        let orphans: Vec<Pid> = lines.map(|line| Pid::from_raw(line.unwrap().parse().unwrap()).unwrap()).collect();
+        let is_gone = |orphan: &Pid| test_kill_process(*orphan) == Err(Errno::SRCH);
+        let are_gone = || {
+            process.collect_orphans();
+            orphans.iter().all(is_gone)
+        };
+        assert!(orphans.len() == STARTED && reap::wait(PATIENCE, are_gone));
+        process.signal(Signal::KILL);
+        let has_ended = || ended_in_group(process.id) == Some(process.id);
+        assert!(reap::wait(PATIENCE, has_ended));
+        process.collect_orphans();
+        let end = process.take_end(&guard, &OomKills::note()).unwrap().map(|(end, _)| end);
+        assert_eq!(end, Some(ProcessEnd::Signal(KILLED)), "its own end is still to be found");
         assert!(reap::wait(PATIENCE, || process.is_gone()));
     }
 
     #[test]
     fn ranks_end_with_a_launcher_that_gives_up() {
-        let Started { process, pipes: _pipes } = start("sleep", "1000");
+        let (guard, _told) = ProcessGuard::recording();
+        let Started { process, pipes: _pipes } = start("sleep", &["1000"], &guard);
         let id = process.id;
         drop(ChildProcesses(vec![process]));
         assert_eq!(test_kill_process(id), Err(Errno::SRCH));

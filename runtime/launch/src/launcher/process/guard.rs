@@ -6,14 +6,19 @@
 //! - **G2** It closes every descriptor except its end of the pipe, so that no other process waits for it, and the pipe ends with the launcher. If the
 //!   kernel lacks `close_range` (Linux 5.9), it closes the descriptors that were open at its start, one by one.
 //! - **G3** The launcher waits for it for a limited time: a guard that does not exit when the pipe ends is killed.
+//! - **G4** A started process reports its group itself, between fork and exec and by system calls only: a launcher that is killed before it
+//!   has the number of the process leaves nothing behind.
 #![allow(unsafe_code)]
 
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
 
 use pelago_base::limits::RANKS_PER_HOST_MAX;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, kill_process_group, setsid};
+use rustix::process::{Pid, Resource, Signal, getpid, getrlimit, kill_process, kill_process_group, setsid};
 
 use crate::launcher::limits::{DESCRIPTORS_TRIED_MAX, GUARD_LEAVE};
 use crate::launcher::process::reap;
@@ -28,6 +33,9 @@ pub(crate) struct ProcessGuard {
 
 /// Marks a group that has ended. Process numbers are below 2²².
 const ENDED: u32 = 1 << 31;
+
+/// Marks a group whose process is being started; without a number, such a start that has failed. There is one at a time.
+const STARTING: u32 = 1 << 30;
 
 impl ProcessGuard {
     /// Starts the guard.
@@ -45,9 +53,30 @@ impl ProcessGuard {
         }
     }
 
-    /// Adds a started group.
-    pub(crate) fn add(&self, group: u32) {
-        self.tell(group);
+    /// Starts a command as a process group of its own, which the guard knows before the command runs.
+    ///
+    /// # Errors
+    /// The command cannot be started.
+    pub(crate) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        let pipe = self.pipe.as_ref().map(AsRawFd::as_raw_fd);
+        let report = move || {
+            if let Some(pipe) = pipe {
+                // A guard that was killed no longer reads; a start that fails for this reason would end a job that continues without its guard.
+                // SAFETY: G4; `spawn` borrows the pipe until the child has left this function.
+                unsafe {
+                    let before = libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+                    let word = getpid().as_raw_nonzero().get() as u32 | STARTING;
+                    let _ = rustix::io::write(BorrowedFd::borrow_raw(pipe), &word.to_ne_bytes());
+                    libc::signal(libc::SIGPIPE, before);
+                }
+            }
+            Ok(())
+        };
+        // SAFETY: G4.
+        unsafe { command.process_group(0).pre_exec(report) };
+        let started = command.spawn();
+        self.tell(started.as_ref().map_or(STARTING, Child::id));
+        started
     }
 
     /// Removes a group that is about to be collected; its number may soon belong to another group.
@@ -111,6 +140,7 @@ fn close_all_but(kept: RawFd, open: &[RawFd]) {
 /// The guard's main function: tracks the groups until the launcher has gone, then kills the remaining ones.
 fn watch(end: &OwnedFd, open: &[RawFd]) -> ! {
     let mut groups = [0_u32; RANKS_PER_HOST_MAX as usize];
+    let mut starting = 0;
     let mut word = [0; size_of::<u32>()];
     close_all_but(end.as_raw_fd(), open);
     // Leaves the launcher's session: signals of the terminal are not for the guard.
@@ -120,19 +150,25 @@ fn watch(end: &OwnedFd, open: &[RawFd]) -> ! {
     loop {
         match rustix::io::read(pipe, &mut word[..]) {
             // Words are written and read as a whole.
-            Ok(4) => note(&mut groups, u32::from_ne_bytes(word)),
+            Ok(4) => note(&mut groups, &mut starting, u32::from_ne_bytes(word)),
             Err(Errno::INTR) => {}
             _ => break,
         }
     }
-    for group in groups.into_iter().filter_map(|group| Pid::from_raw(group as i32)) {
+    for group in groups.into_iter().chain([starting]).filter_map(|group| Pid::from_raw(group as i32)) {
         let _ = kill_process_group(group, Signal::KILL);
     }
     // SAFETY: ends this process without running any code of the launcher.
     unsafe { libc::_exit(0) }
 }
 
-fn note(groups: &mut [u32], word: u32) {
+fn note(groups: &mut [u32], starting: &mut u32, word: u32) {
+    if word & (STARTING | ENDED) == STARTING {
+        return *starting = word & !STARTING;
+    }
+    if word == *starting {
+        *starting = 0;
+    }
     let (from, to) = if word & ENDED == 0 { (0, word) } else { (word & !ENDED, 0) };
     if let Some(group) = groups.iter_mut().find(|group| **group == from) {
         *group = to;
@@ -142,21 +178,61 @@ fn note(groups: &mut [u32], word: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::ExitStatusExt;
 
     #[test]
     fn groups_are_noted_until_they_end() {
-        let mut groups = [0; 3];
+        let (mut groups, mut starting) = ([0; 3], 0);
         for word in [5, 6, 7, 6 | ENDED, 8, 9] {
-            note(&mut groups, word);
+            note(&mut groups, &mut starting, word);
         }
-        assert_eq!(groups, [5, 8, 7]);
+        assert_eq!((groups, starting), ([5, 8, 7], 0));
+    }
+
+    #[test]
+    fn a_group_that_is_being_started_is_noted_until_it_runs_or_cannot() {
+        let (mut groups, mut starting) = ([0; 3], 0);
+        let mut note = |word| {
+            super::note(&mut groups, &mut starting, word);
+            (groups, starting)
+        };
+        assert_eq!(note(5 | STARTING), ([0; 3], 5));
+        assert_eq!(note(5), ([5, 0, 0], 0));
+        assert_eq!(note(6 | STARTING), ([5, 0, 0], 6));
+        assert_eq!(note(STARTING), ([5, 0, 0], 0), "it could not be started");
+    }
+
+    /// The launcher may be killed before it runs again, and what the process has started by then would be left behind.
+    #[test]
+    fn a_process_is_known_to_the_guard_before_its_program_runs() {
+        let (guard, told) = ProcessGuard::recording();
+        let words = || {
+            let mut words = [0; 64];
+            let bytes = rustix::io::read(&told, &mut words[..]).unwrap();
+            words[..bytes].chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap())).collect::<Vec<_>>()
+        };
+        let mut child = guard.spawn(Command::new("sleep").arg("0")).unwrap();
+        assert_eq!(words(), [child.id() | STARTING, child.id()]);
+        child.wait().unwrap();
+        assert!(guard.spawn(&mut Command::new("/no/such/program")).is_err());
+        let words = words();
+        assert!(words.len() == 2 && words[0] & STARTING != 0 && words[1] == STARTING, "{words:x?}");
+    }
+
+    #[test]
+    fn a_process_starts_although_its_guard_is_gone() {
+        let (guard, told) = ProcessGuard::recording();
+        drop(told);
+        let run = |script| guard.spawn(Command::new("sh").args(["-c", script])).unwrap().wait().unwrap();
+        assert_eq!(run("exit 7").code(), Some(7));
+        assert_eq!(run("kill -PIPE $$; exit 7").signal(), Some(libc::SIGPIPE), "it does not ignore the signal itself");
     }
 
     #[test]
     fn a_guard_goes_when_it_is_dropped() {
         let guard = ProcessGuard::start().unwrap();
         let process = guard.process;
-        guard.add(1 << 22);
+        guard.tell(1 << 22);
         guard.remove(1 << 22);
         drop(guard);
         assert_eq!(rustix::process::test_kill_process(process), Err(Errno::SRCH));

@@ -102,6 +102,7 @@ fn a_process_that_ends_is_told_of_and_not_awaited() {
         store.arrive(until()).unwrap();
         let told = [hear(&mut store).unwrap(), hear(&mut store).unwrap()];
         assert_eq!(told, [StoreEvent::Lost(1), StoreEvent::Met]);
+        assert!(store.ends_fences_without_failed(), "so that the end of a fence is awaited");
         store.leave(until());
     });
 }

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use pelago_base::Instant;
@@ -35,10 +34,9 @@ impl RemoteShellProcess {
     pub(crate) fn start(words: &[OsString], guard: &ProcessGuard) -> io::Result<Self> {
         let (program, arguments) = words.split_first().expect("a remote shell has words");
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        let mut child = command.spawn()?;
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = guard.spawn(&mut command)?;
         let id = Pid::from_child(&child);
-        guard.add(id.as_raw_nonzero().get() as u32);
         let (Some(input), Some(output)) = (child.stdout.take(), child.stdin.take()) else { unreachable!("both were asked for") };
         let connect = || {
             let link = FrameLink::new(input.into(), output.into(), UP_BYTES_MAX)?;

@@ -28,6 +28,8 @@ pub(crate) struct HostState {
     pub(crate) started: bool,
     /// Number of its ranks that have ended.
     pub(crate) ended: u32,
+    /// Number of its ranks that have failed in a job that continues without them.
+    pub(crate) failed: u32,
     /// The last barrier of the bootstrap that its ranks have entered.
     pub(crate) arrived: u64,
     /// Number of pings since its last message.
@@ -71,6 +73,7 @@ impl HostState {
             heap_bytes: 0,
             started: false,
             ended: 0,
+            failed: 0,
             arrived: 0,
             unanswered: 0,
             answered: 0,
@@ -85,6 +88,11 @@ impl HostState {
 
     pub(crate) fn enter(&mut self, phase: HostPhase, now: Instant) {
         (self.phase, self.since) = (phase, now);
+    }
+
+    /// The last barrier of the bootstrap that need not wait for this host. A host whose ranks have all failed enters no further one.
+    pub(crate) fn passed(&self) -> u64 {
+        if self.failed >= self.count { u64::MAX } else { self.arrived }
     }
 
     pub(crate) fn has(&self, rank: u32) -> bool {

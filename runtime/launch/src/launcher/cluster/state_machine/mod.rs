@@ -310,7 +310,7 @@ impl ClusterStateMachine {
 
     /// Releases ranks from a barrier that those of every host have entered.
     fn release(&mut self) {
-        let all = self.hosts.iter().filter(|host| host.phase < HostPhase::Gone).map(|host| host.arrived).min();
+        let all = self.hosts.iter().filter(|host| host.phase < HostPhase::Gone).map(HostState::passed).min();
         if let Some(meeting) = all.filter(|meeting| *meeting > self.released && !self.job.is_ending()) {
             self.released = meeting;
             self.tell(&ToHost::Release(meeting));
@@ -419,7 +419,12 @@ impl ClusterStateMachine {
                 RankAction::Release(meeting) => self.tell(&ToHost::Release(meeting)),
                 RankAction::Tell(fault) => self.tell(&ToHost::Fault(fault.into())),
                 RankAction::Report => self.ask_for_reports(),
-                RankAction::ContinueWithout(rank) => self.tell(&ToHost::RankFailed(rank.number())),
+                RankAction::ContinueWithout(rank) => {
+                    self.tell(&ToHost::RankFailed(rank.number()));
+                    self.hosts.iter_mut().filter(|host| host.has(rank.number())).for_each(|host| host.failed += 1);
+                    // The node daemon of a host without a remaining rank ends, perhaps before it has this message.
+                    self.release();
+                }
                 RankAction::KillOne(rank) => self.tell(&ToHost::KillOne(rank.number())),
                 RankAction::Terminate => self.tell(&ToHost::Terminate),
                 RankAction::Kill => {

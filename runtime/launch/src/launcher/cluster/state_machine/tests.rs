@@ -160,6 +160,28 @@ fn a_host_whose_ranks_have_finished_comes_to_no_more_meetings() {
     assert!(actions(&mut state).is_empty());
 }
 
+/// Its node daemon ends without an answer to the last failure.
+#[test]
+fn a_host_whose_ranks_have_all_failed_holds_up_no_meeting() {
+    let mut state = running();
+    both(&mut state, at(10), [FromHost::FaultTolerant, FromHost::FaultTolerant]);
+    both(&mut state, at(11), [FromHost::Arrived(1), FromHost::Arrived(1)]);
+    state.handle_message(at(12), 0, FromHost::Arrived(2));
+    (2..4).for_each(|rank| state.handle_message(at(13), 1, ended(rank, ProcessEnd::Signal(9))));
+    drop(actions(&mut state));
+    state.handle_message(at(14), 1, FromHost::Pong { round: 0, joined: true, absent: None, absent_besides: 0, still: None });
+    assert!(actions(&mut state).is_empty(), "rank 4 may come");
+    state.handle_message(at(15), 1, ended(4, ProcessEnd::Signal(9)));
+    state.handle_message(at(15), 1, FromHost::Done);
+    let released = actions(&mut state);
+    assert!(released.contains(&HostAction::Send(0, ToHost::Release(2))), "{released:?}");
+    (0..2).for_each(|rank| state.handle_message(at(16), 0, finished(rank)));
+    state.handle_message(at(17), 0, FromHost::Done);
+    assert!(
+        state.is_over() && matches!(state.into_outcome(), JobOutcome::ContinuedAfterFailures(failures) if failures.len() == 3)
+    );
+}
+
 #[test]
 fn the_first_loss_is_told_to_all_and_the_rest_is_ended_step_by_step() {
     let mut state = running();
