@@ -92,9 +92,7 @@ pub enum LayoutError {
     #[error("a job has between 1 and {RANKS_MAX} ranks, not {0}")]
     Ranks(u32),
     /// A segment has between one byte and [`SEGMENT_BYTES_MAX`].
-    #[error(
-        "a segment has between 1 and {SEGMENT_BYTES_MAX} bytes, not {0}; the largest is the heap of a rank (--heap, PELAGO_HEAP)"
-    )]
+    #[error("a segment has between 1 and {SEGMENT_BYTES_MAX} bytes, not {0}")]
     SegmentBytes(u64),
 }
 
