@@ -4,7 +4,7 @@
 mod scene;
 
 use pelago_base::limits::RANKS_MAX;
-use pelago_base::{AddressLayout, AtomicOperator, Duration, Instant, Rank, SegmentId, Shape, Width};
+use pelago_base::{AddressLayout, AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Shape, Width};
 
 use crate::peer::receiver::SEQUENCE_WINDOW;
 use crate::wire::{self, Acknowledgement, Frame, HEADER_BYTES, Place, TAG_BYTES, TRANSMISSION_MAX, WORDS_MAX};
@@ -184,6 +184,17 @@ fn copies_lead_to_ranks_of_the_job() {
     assert_eq!(wire::frames(&heard[0].frames).collect::<Vec<_>>(), [Some(denied)]);
     assert_eq!(scene.me.peers(), (2, 1), "nobody was met");
     assert!(scene.me.poll_event().is_none());
+}
+
+#[test]
+fn copies_to_the_end_of_all_addresses_are_sent_to_whom_they_name() {
+    let layout = AddressLayout::new(RANKS + 1, HEAP_BYTES as u64).unwrap();
+    let mut scene = Scene { me: Conversations::new(Config { layout, ..config(0) }), ..Scene::new() };
+    scene.me.connect(Rank::new(1), 1200);
+    let to = GlobalAddress::from_bits(u64::MAX);
+    assert_eq!(layout.rank(to), Rank::new(RANKS), "all bits of the rank are set");
+    scene.tell(1, &[Frame::Copy { operation: 4, from: at(0, 0), to, bytes: HEAP_BYTES as u64 }]).unwrap();
+    assert_eq!(scene.listen(RANKS).len(), 4, "that rank refuses them");
 }
 
 #[test]
