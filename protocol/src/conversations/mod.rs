@@ -469,9 +469,9 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// Share of the receive window that each other rank gets if all send at once.
+    /// Share of the receive window that each other rank gets if all send at once, but at least a byte: one datagram at a time.
     fn part(&self) -> u64 {
-        self.config.receive_window_bytes / u64::from(self.config.layout.ranks().saturating_sub(1).max(1))
+        (self.config.receive_window_bytes / u64::from(self.config.layout.ranks().saturating_sub(1).max(1))).max(1)
     }
 
     /// Queues a peer that may have something to send.

@@ -150,6 +150,11 @@ impl<L> Operations<L> {
         self.entries.get(index(number)).filter(|entry| entry.number == number).map(|entry| &entry.operation)
     }
 
+    /// Whether the operation is a copy that a peer requested.
+    pub(crate) fn is_for_another(&self, number: u32) -> bool {
+        matches!(self.get(number), Some(PendingOperation::Put(Put { origin: Origin::Peer { .. }, .. })))
+    }
+
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut PendingOperation<L>> {
         self.entries.get_mut(index(number)).filter(|entry| entry.number == number).map(|entry| &mut entry.operation)
     }

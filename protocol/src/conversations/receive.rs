@@ -2,12 +2,13 @@
 
 use pelago_base::{Duration, Event as Counted, Instant};
 
+use super::operations::OPERATIONS_MAX;
 use super::time::lateness_max;
 use super::{Conversations, LISTED_BLOCKS_MAX, Sharing};
 use crate::api::Rejected;
 use crate::memory::Memory;
 use crate::peer::receiver::Verdict;
-use crate::wire::{Acknowledgement, Header, Place, Reader};
+use crate::wire::{self, Acknowledgement, Frame, Header, Place, Reader};
 
 /// Maximum number of frame bytes that are kept for all peers together. Above it, requests of peers are dropped without acknowledgement; the
 /// peers retransmit them.
@@ -110,15 +111,12 @@ impl<M: Memory> Conversations<M> {
         frames: &[u8],
         memory: &mut M,
     ) -> Result<(), Rejected> {
+        let has_room = self.has_room(index, frames);
         let peer = &mut self.peers[index as usize];
         let Some(active) = &mut peer.active else { return Ok(()) };
         active.used = now;
-        let is_full = self.kept_bytes > KEPT_BYTES_MAX
-            || self.operations.is_full()
-            || self.operations.listed() > 2 * LISTED_BLOCKS_MAX
-            || active.sender.is_overasked();
         match active.receiver.judge(peer.received, place) {
-            Verdict::New if !is_full => {}
+            Verdict::New if has_room => {}
             Verdict::Duplicate => {
                 active.receiver.owe(now, true);
                 if active.sender.handle_repetition(now, &peer.round_trip) {
@@ -135,6 +133,25 @@ impl<M: Memory> Conversations<M> {
         peer.received = active.receiver.note(peer.received, place.sequence);
         active.receiver.owe(now, header.urgent);
         self.execute(now, index, place.sequence, frames, memory)
+    }
+
+    /// Whether there is room for what the frames of a new datagram leave to be done. A datagram is executed as a whole or not at all.
+    ///
+    /// Only [reads](Frame::is_read) leave more than the bytes of short answers. A datagram without reads is executed even if no further read has
+    /// room: otherwise two ranks that copy to each other for many others would drop each other's puts, and their reads would never end. No fence
+    /// makes such a datagram wait for one with reads, because a fence is not passed before the reads in front of it have ended.
+    fn has_room(&self, index: u32, frames: &[u8]) -> bool {
+        if self.kept_bytes > KEPT_BYTES_MAX {
+            return false;
+        }
+        let Some(active) = &self.peers[index as usize].active else { return true };
+        let has_lists_room = self.operations.listed() <= 2 * LISTED_BLOCKS_MAX;
+        let fit = |reads| self.operations.len() + reads <= OPERATIONS_MAX;
+        if has_lists_room && fit(frames.len() / Frame::READ_BYTES_MIN) && !active.sender.has_many_transfers() {
+            return true;
+        }
+        let reads = wire::frames(frames).flatten().filter(Frame::is_read).count();
+        reads == 0 || has_lists_room && fit(reads) && !active.sender.is_overasked(|number| self.operations.is_for_another(number))
     }
 
     /// Counts the peers that send, so that each gets a share of the receive window.

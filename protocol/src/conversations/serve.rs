@@ -3,9 +3,9 @@
 use pelago_base::limits::OVERLAPPING_BYTES_MAX;
 use pelago_base::{AtomicOperator, Failure, GlobalAddress, Instant, Width};
 
-use super::Conversations;
 use super::operations::{Origin, PendingOperation, Put, Source};
 use super::patterns::{Pattern, PutBlocks, There, row_bytes, write_list, write_shape};
+use super::{ADMITTED, Conversations};
 use crate::api::{INJECT_SIZE, Rejected};
 use crate::memory::{Denied, Memory, further};
 use crate::peer::waiting::Transfer;
@@ -176,15 +176,12 @@ impl<M: Memory> Conversations<M> {
         }
         let blocks = PutBlocks { here: pattern, there: There::Answer(offset) };
         let put = Put::new(Origin::Answer { index, operation }, Source::Segment(from), from, bytes).with_blocks(blocks);
-        let number = self.operations.insert(index, PendingOperation::Put(put));
-        if let (Some(number), Some(active)) = (number, &mut self.peers[index as usize].active) {
+        let number = self.operations.insert(index, PendingOperation::Put(put)).expect(ADMITTED);
+        if let Some(active) = &mut self.peers[index as usize].active {
             if active.sender.is_idle() {
                 active.outstanding_since = now;
             }
             active.sender.serve(Transfer::Put { operation: number });
-        } else {
-            // The table is full: only a datagram with hundreds of requests causes this, as for copies.
-            self.answer(index, &Frame::Denied { operation, denied: Denied::Outside, second: false });
         }
     }
 
@@ -221,15 +218,12 @@ impl<M: Memory> Conversations<M> {
         }
         self.activate(now, target);
         let put = Put::new(Origin::Peer { index, operation }, Source::Segment(from), to, bytes);
-        let number = self.operations.insert(target, PendingOperation::Put(put));
-        if let (Some(number), Some(active)) = (number, &mut self.peers[target as usize].active) {
+        let number = self.operations.insert(target, PendingOperation::Put(put)).expect(ADMITTED);
+        if let Some(active) = &mut self.peers[target as usize].active {
             if active.sender.is_idle() {
                 active.outstanding_since = now;
             }
             active.sender.serve(Transfer::Put { operation: number });
-        } else {
-            // The table had room when the datagram was accepted: only a datagram with hundreds of copies fills it meanwhile.
-            self.answer(index, &denied(Denied::Outside, false));
         }
         self.enqueue(target);
         self.note_deadline(now, target);

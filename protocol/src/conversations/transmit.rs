@@ -237,7 +237,7 @@ impl<M: Memory> Conversations<M> {
                     return (None, None);
                 }
                 let left = put.bytes - put.next;
-                let to = put.to.bits() + put.next;
+                let to = further(put.to, put.next).bits();
                 let (head, bytes) = match &put.blocks {
                     // The last piece carries the signal: if that has no room, a further piece becomes the last.
                     None if put.signal.is_some() => match room.saturating_sub(SIGNALLED_BYTES) as u64 {
@@ -555,5 +555,5 @@ struct Offered {
 
 /// Returns how many of `left` bytes at an address a piece takes that has room for `room` bytes and ends between two words, unless it is the last.
 fn whole_words(address: u64, left: u64, room: u64) -> u64 {
-    if left <= room { left } else { room.saturating_sub((address + room) % WORD_BYTES) }
+    if left <= room { left } else { room.saturating_sub(address.wrapping_add(room) % WORD_BYTES) }
 }

@@ -80,10 +80,12 @@ impl Congestion {
     }
 
     /// Records the sending of `bytes` bytes. While the round trip is unknown, and so zero, only the window limits sending.
+    ///
+    /// Retransmissions do not wait for the pace, and may be longer than a window that has shrunk. They delay new datagrams by a round trip at most.
     pub(crate) fn handle_sent(&mut self, now: Instant, bytes: u64, round_trip: Duration) {
         // The pace is a quarter faster than one window per round trip, so that the window is the limit.
         let pace = round_trip.as_nanoseconds().min(ROUND_TRIP_NANOSECONDS_MAX) * bytes * 800 / self.window;
-        self.next = self.next.max(now) + Duration::from_picoseconds(pace);
+        self.next = (self.next.max(now) + Duration::from_picoseconds(pace)).min(self.next.max(now + round_trip + AHEAD));
     }
 
     /// Records the arrival of `bytes` bytes that transmission `transmission` sent.

@@ -7,7 +7,7 @@ use pelago_base::{Duration, Event, Instant};
 use pelago_protocol::Request;
 
 use crate::memory::at;
-use crate::network::{Network, Weather};
+use crate::network::{CARRIED, Network, Weather};
 
 const DATAGRAM_BYTES: usize = 1400;
 
@@ -101,4 +101,27 @@ fn to_look_after_many_peers_takes_a_part_of_the_time_only() {
         (looked, looks) = (due, looks + 1);
     }
     assert!(looks > 100 && network.count(0, Event::DatagramRepeated) > u64::from(PEERS), "{looks} looks");
+}
+
+#[test]
+fn what_was_repeated_in_vain_delays_nothing_new_for_longer_than_a_round_trip() {
+    const BYTES: u64 = 200_000;
+    let (round_trip, silence) = (Duration::from_milliseconds(100), Duration::from_milliseconds(4_000));
+    let one_way = round_trip.as_nanoseconds() / 2;
+    let mut network = Network::with(2, 1, Weather { delay: (one_way, one_way), ..Weather::FAIR }, 65_000, false);
+    let to = at(network.layout, 1, 2, 0);
+    let put = Request::Put { from: network.local(0, vec![1; BYTES as usize]), to, bytes: BYTES };
+    for token in 0..4 {
+        network.submit(0, 1, put, token);
+        network.wait(0, token).unwrap();
+    }
+    let until = network.now + silence;
+    network.fate = Box::new(move |departure| if departure.at < until { None } else { CARRIED });
+    network.submit(0, 1, put, 4);
+    network.wait(0, 4).unwrap();
+    let before = network.now;
+    network.submit(0, 1, Request::Write { to, bytes: b"something new" }, 5);
+    network.wait(0, 5).unwrap();
+    let taken = network.now.since(before);
+    assert!(taken < round_trip * 5 / 2, "{taken:?}");
 }

@@ -3,12 +3,13 @@
 
 mod scene;
 
-use pelago_base::{AddressLayout, AtomicOperator, Duration, Instant, Rank, SegmentId, Shape, Width};
+use pelago_base::limits::RANKS_MAX;
+use pelago_base::{AddressLayout, AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Shape, Width};
 
 use crate::peer::receiver::SEQUENCE_WINDOW;
 use crate::wire::{self, Acknowledgement, Frame, HEADER_BYTES, Place, TAG_BYTES, TRANSMISSION_MAX, WORDS_MAX};
-use crate::{Completion, Denied, Failure, Rejected, Request, reseal};
-use scene::{HEAP_BYTES, Heard, KEY, Local, Pair, RANKS, Scene, at, endpoint, layout, received};
+use crate::{Completion, Config, Conversations, Denied, Failure, Rejected, Request, reseal};
+use scene::{FAILURE_LIMIT, HEAP_BYTES, Heard, KEY, Local, Pair, RANKS, Scene, at, config, endpoint, layout, memory, received};
 
 #[test]
 fn what_was_never_sent_cannot_be_acknowledged() {
@@ -183,6 +184,33 @@ fn copies_lead_to_ranks_of_the_job() {
     assert_eq!(wire::frames(&heard[0].frames).collect::<Vec<_>>(), [Some(denied)]);
     assert_eq!(scene.me.peers(), (2, 1), "nobody was met");
     assert!(scene.me.poll_event().is_none());
+}
+
+#[test]
+fn copies_to_the_end_of_all_addresses_are_sent_to_whom_they_name() {
+    let layout = AddressLayout::new(RANKS + 1, HEAP_BYTES as u64).unwrap();
+    let mut scene = Scene { me: Conversations::new(Config { layout, ..config(0) }), ..Scene::new() };
+    scene.me.connect(Rank::new(1), 1200);
+    let to = GlobalAddress::from_bits(u64::MAX);
+    assert_eq!(layout.rank(to), Rank::new(RANKS), "all bits of the rank are set");
+    scene.tell(1, &[Frame::Copy { operation: 4, from: at(0, 0), to, bytes: HEAP_BYTES as u64 }]).unwrap();
+    assert_eq!(scene.listen(RANKS).len(), 4, "that rank refuses them");
+}
+
+#[test]
+fn a_share_of_less_than_a_byte_lets_one_datagram_pass() {
+    // The socket of a user without privileges, in a job of more ranks than its receive window has bytes.
+    let layout = AddressLayout::new(RANKS_MAX, HEAP_BYTES as u64).unwrap();
+    let mut me = Conversations::new(Config { layout, receive_window_bytes: 106_496, ..config(0) });
+    let (peer, mut now) = (me.connect(Rank::new(1), 1200), Instant::ZERO);
+    let to = layout.encode(Rank::new(1), SegmentId::new(1).unwrap(), 0).unwrap();
+    me.submit(now, peer, Request::Write { to, bytes: b"8 bytes." }, 1).unwrap();
+    let mut buffer = [0; 1 << 16];
+    while me.poll_transmit(now, &memory(), &mut buffer, false).is_none() {
+        now = me.poll_timeout().expect("something is to be sent");
+        assert!(now < Instant::ZERO + FAILURE_LIMIT, "nothing is sent");
+        me.handle_timeout(now);
+    }
 }
 
 #[test]

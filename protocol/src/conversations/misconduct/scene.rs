@@ -97,17 +97,19 @@ pub(super) fn received(next: u64) -> Acknowledgement {
 }
 
 pub(super) fn endpoint(me: u32) -> Conversations<Bytes> {
-    let (layout, receive_window_bytes) = (layout(), 1 << 20);
-    let config = Config {
+    Conversations::new(config(me))
+}
+
+pub(super) fn config(me: u32) -> Config {
+    Config {
         me: Rank::new(me),
         incarnation: 1,
-        layout,
+        layout: layout(),
         key: KEY,
         encrypt: false,
         failure_limit: FAILURE_LIMIT,
-        receive_window_bytes,
-    };
-    Conversations::new(config)
+        receive_window_bytes: 1 << 20,
+    }
 }
 
 pub(super) fn memory() -> Bytes {

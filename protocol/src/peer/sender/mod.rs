@@ -288,9 +288,16 @@ impl Sender {
         bytes
     }
 
-    /// Whether the peer has requested more long answers than it may await. Its requests are then dropped, and the peer retransmits them.
-    pub(crate) fn is_overasked(&self) -> bool {
+    /// Whether more transfers wait than the peer may await.
+    pub(crate) fn has_many_transfers(&self) -> bool {
         self.epoch.transfers.len() > TRANSFERS_MAX + 2 * AWAITED_MAX as usize
+    }
+
+    /// Whether the peer has requested more long answers than it may await. Its gets and copies are then dropped, and the peer retransmits them.
+    /// `is_for_another` tells the copies that other peers requested. Cost: a scan of all transfers if there are many.
+    pub(crate) fn is_overasked(&self, is_for_another: impl Fn(u32) -> bool) -> bool {
+        let is_own = |transfer: &&Transfer| !matches!(transfer, Transfer::Put { operation } if is_for_another(*operation));
+        self.has_many_transfers() && self.epoch.transfers.iter().filter(is_own).count() > TRANSFERS_MAX + 2 * AWAITED_MAX as usize
     }
 
     /// Queues a put of this rank, or the block list of a get.
