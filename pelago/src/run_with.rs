@@ -38,7 +38,7 @@ use crate::{Error, World};
 ///         self.yield_now();
 ///         Woken::Look
 ///     }
-///     fn yield_now(&self) { std::thread::yield_now() }
+///     fn yield_now(&self) -> bool { std::thread::yield_now(); true }
 ///     fn note(&self, _: Activity) {}
 ///     fn fault(&self) -> Option<Fault> { None }
 ///     fn tolerate_peer_failures(&self) {}

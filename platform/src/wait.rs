@@ -18,8 +18,9 @@ pub trait Wait: Send + Sync {
     /// true, `park` returns at once. Other events than `what` need not end the wait.
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken;
 
-    /// Yields the core to another rank of this host, if one is ready to run.
-    fn yield_now(&self);
+    /// Yields the core to another rank of this host, if one is ready to run. Returns whether the caller may poll and yield again: not if other programs
+    /// keep the core for long after a yield. A wait then parks, because a scheduler prefers a thread that wakes up.
+    fn yield_now(&self) -> bool;
 
     /// Records the activity of a thread of this rank. Also called around parking, as a rank that waits in the library may serve other ranks
     /// meanwhile.

@@ -28,8 +28,8 @@ impl Wait for Sleeps {
         self.inner.park(what, until, ready)
     }
 
-    fn yield_now(&self) {
-        self.inner.yield_now();
+    fn yield_now(&self) -> bool {
+        self.inner.yield_now()
     }
 
     fn note(&self, activity: Activity) {

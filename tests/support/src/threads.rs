@@ -255,8 +255,9 @@ impl Wait for Yielding {
         self.fault().map_or(Woken::Look, Woken::Fault)
     }
 
-    fn yield_now(&self) {
+    fn yield_now(&self) -> bool {
         std::thread::yield_now();
+        true
     }
 
     fn note(&self, _activity: Activity) {}
@@ -295,8 +296,8 @@ impl Wait for Sleeping {
         fault.map_or(Woken::Look, Woken::Fault)
     }
 
-    fn yield_now(&self) {
-        self.yielding.yield_now();
+    fn yield_now(&self) -> bool {
+        self.yielding.yield_now()
     }
 
     fn note(&self, _activity: Activity) {}

@@ -40,8 +40,8 @@ impl Wait for Limit {
         }
     }
 
-    fn yield_now(&self) {
-        self.inner.yield_now();
+    fn yield_now(&self) -> bool {
+        self.inner.yield_now()
     }
 
     fn note(&self, activity: Activity) {

@@ -201,8 +201,9 @@ impl Wait for Sleeper {
         self.fault().map_or(Woken::Look, Woken::Fault)
     }
 
-    fn yield_now(&self) {
+    fn yield_now(&self) -> bool {
         std::thread::yield_now();
+        true
     }
 
     fn note(&self, _: Activity) {}

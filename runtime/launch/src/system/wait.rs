@@ -1,7 +1,7 @@
 //! Waiting on a real machine: yield for a moment, then sleep on the rank's doorbell.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{available_parallelism, yield_now};
 
@@ -26,6 +26,17 @@ const SPINS_SHARED: u32 = 1;
 /// they last about ten microseconds, as long as waking a sleeping thread on another core.
 const YIELDS: u32 = 50;
 
+/// Duration from which on a yield shows that other programs compute on this core. They keep it for a time slice at each yield, but a
+/// thread that wakes up gets the core at once.
+const LONG_YIELD: Duration = Duration::from_microseconds(500);
+
+/// One of so many yields is timed; a power of two.
+const YIELDS_PER_TIMING: u32 = 16;
+
+/// Minimum and maximum number of waits without yields after a long one. The number doubles with each long yield that follows.
+const WAITS_WITHOUT_YIELD_MIN: u32 = 64;
+const WAITS_WITHOUT_YIELD_MAX: u32 = 1024;
+
 /// Maximum delay with which a sleeping rank that polls a socket itself notices its doorbell.
 const GLANCE: Duration = Duration::from_milliseconds(1);
 
@@ -45,12 +56,49 @@ pub struct OsWait {
     clock: OsClock,
     deadlock_after: Option<Duration>,
     is_oversubscribed: bool,
+    yields: Yields,
     /// A socket whose data should wake the rank, if no progress thread watches it.
     socket: OnceLock<OwnedFd>,
     /// The counters of the network, if there is one.
     network: OnceLock<NetworkCounters>,
     /// The short sleep of a rank that receives only through the network.
     nap: OnceLock<Nap>,
+}
+
+/// Decides whether the waits of a rank yield, from the duration of earlier yields. Threads of a rank may overwrite numbers of each other, which
+/// only changes how often it tries.
+#[derive(Default)]
+struct Yields {
+    /// Number of waits to come that do not yield.
+    held: AtomicU32,
+    /// The value of `held` after the last long yield, if no short one has followed.
+    last: AtomicU32,
+    /// Number of yields, of which some are timed: a reading of the clock takes a third of the time of a yield.
+    count: AtomicU32,
+}
+
+impl Yields {
+    /// Calls `yields`, unless earlier ones took long; returns whether another yield is useful.
+    fn give_way(&self, now: impl Fn() -> Instant, yields: impl FnOnce()) -> bool {
+        let held = self.held.load(Ordering::Relaxed);
+        if held > 0 {
+            self.held.store(held - 1, Ordering::Relaxed);
+            return false;
+        }
+        let (last, count) = (self.last.load(Ordering::Relaxed), self.count.load(Ordering::Relaxed));
+        self.count.store(count.wrapping_add(1), Ordering::Relaxed);
+        if last == 0 && !count.is_multiple_of(YIELDS_PER_TIMING) {
+            yields();
+            return true;
+        }
+        let begun = now();
+        yields();
+        let is_long = now().since(begun) >= LONG_YIELD;
+        let next = if is_long { (last * 2).clamp(WAITS_WITHOUT_YIELD_MIN, WAITS_WITHOUT_YIELD_MAX) } else { 0 };
+        self.last.store(next, Ordering::Relaxed);
+        self.held.store(next, Ordering::Relaxed);
+        !is_long
+    }
 }
 
 /// Sleeps until data has arrived through the network, for the given time at most; returns whether data has arrived.
@@ -76,6 +124,7 @@ impl OsWait {
             clock,
             deadlock_after,
             is_oversubscribed,
+            yields: Yields::default(),
             socket: OnceLock::new(),
             network: OnceLock::new(),
             nap: OnceLock::new(),
@@ -217,8 +266,8 @@ impl Wait for OsWait {
         }
     }
 
-    fn yield_now(&self) {
-        yield_now();
+    fn yield_now(&self) -> bool {
+        self.yields.give_way(|| self.clock.now(), yield_now)
     }
 
     fn note(&self, activity: Activity) {
@@ -268,6 +317,8 @@ impl Reports for OsWait {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use pelago_shm::HostPlan;
 
@@ -296,6 +347,28 @@ mod tests {
 
     fn sleeper(host: &Arc<HostMemory>) -> OsWait {
         OsWait::new(host.clone(), ME, OsClock::start(), Some(LIMIT))
+    }
+
+    #[test]
+    fn waits_do_not_yield_for_a_time_after_a_long_yield() {
+        let (yields, now) = (Yields::default(), Cell::new(Instant::ZERO));
+        // Returns whether another yield is useful, or `None` without a yield.
+        let give_way = |duration: Duration| {
+            let begun = now.get();
+            let useful = yields.give_way(|| now.get(), || now.set(now.get() + duration));
+            (now.get() > begun).then_some(useful)
+        };
+        let [short, long] = [LONG_YIELD - Duration::from_nanoseconds(1), LONG_YIELD];
+        assert!((0..100).all(|_| give_way(short) == Some(true)));
+        assert!((0..YIELDS_PER_TIMING).any(|_| give_way(long) == Some(false)), "one of these is timed");
+        for waits in [64, 128, 256, 512, 1024, 1024] {
+            assert!((0..waits).all(|_| give_way(short).is_none()));
+            assert_eq!(give_way(long), Some(false), "the first after that is timed");
+        }
+        assert!((0..1024).all(|_| give_way(short).is_none()) && give_way(short) == Some(true));
+        assert!((0..100).all(|_| give_way(short) == Some(true)), "the core is free again");
+        assert!((0..YIELDS_PER_TIMING).any(|_| give_way(long) == Some(false)));
+        assert!((0..64).all(|_| give_way(short).is_none()) && give_way(short) == Some(true));
     }
 
     /// Returns the end of a wait that ends by itself after `looks` polls; `each` is called at every poll.

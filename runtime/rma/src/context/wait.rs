@@ -209,7 +209,7 @@ impl Context {
     }
 
     /// Spins for the configured number of polls, and starts again whenever progress was made: a message is often followed by another, and a wake-up
-    /// takes longer. Polls of the transport yield the core soon, those of memory take only a few microseconds in total.
+    /// takes longer. Polls of the transport yield the core soon, those of memory take only a few microseconds in total. Ends early if yields do not help.
     #[inline]
     fn look_at_once<T>(
         &self,
@@ -233,10 +233,11 @@ impl Context {
                 (look, idle, polls) = (0, 1, 0);
             } else if polls < TRANSPORT_POLLS_ALONE {
                 polls += 1;
-            } else {
-                self.shared.wait.yield_now();
+            } else if self.shared.wait.yield_now() {
                 // A yield takes as long as a poll.
                 look += 1;
+            } else {
+                break;
             }
         }
         Ok(None)
@@ -336,7 +337,7 @@ impl Context {
     }
 
     /// Polls, and yields the core between polls; spins again after progress. Returns the awaited value, or `None` after the configured number of
-    /// polls without progress, or when the wait is late. Fails if the job has a fault.
+    /// polls without progress, when yields do not help, or when the wait is late. Fails if the job has a fault.
     #[inline(never)]
     fn look_giving_way<T>(&self, ready: &mut dyn FnMut() -> Result<Option<T>>, time: &mut TimeLimit) -> Result<Option<T>> {
         let shared = self.shared();
@@ -357,10 +358,9 @@ impl Context {
                 self.progress();
                 return ready()?.map(Some).ok_or(fault.into());
             }
-            if time.has_passed(shared) {
+            if time.has_passed(shared) || !shared.wait.yield_now() {
                 break;
             }
-            shared.wait.yield_now();
         }
         Ok(None)
     }

@@ -89,6 +89,17 @@ fn who_sleeps_is_inside_the_library_and_waits() {
 }
 
 #[test]
+fn a_wait_parks_if_yields_take_long() {
+    let (world, script) = job();
+    let late = world.put(word(1), &[1]).unwrap();
+    script.lock().unwrap().yields_are_long = true;
+    assert_eq!(late.wait(), Err(Error::Fault(Fault::Deadlock)));
+    assert_eq!(script.lock().unwrap().given_way, 2, "one while it spins, and one after that");
+    script.lock().unwrap().complete(0, Ok(0));
+    assert_eq!(late.wait(), Ok(()));
+}
+
+#[test]
 fn a_wait_notices_a_fault_before_it_yields_and_although_the_transport_makes_progress() {
     const FAULT: Fault = Fault::PeerLost(Rank::new(1));
     let (world, script) = lone(RANKS);

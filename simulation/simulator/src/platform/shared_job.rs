@@ -223,8 +223,9 @@ impl Wait for SharedJob {
         self.fault().map_or(Woken::Look, Woken::Fault)
     }
 
-    fn yield_now(&self) {
+    fn yield_now(&self) -> bool {
         self.count_poll(POLL);
+        true
     }
 
     fn note(&self, _: Activity) {}

@@ -250,8 +250,8 @@ impl Wait for RecordWaits {
         self.inner.park(what, until, ready)
     }
 
-    fn yield_now(&self) {
-        self.inner.yield_now();
+    fn yield_now(&self) -> bool {
+        self.inner.yield_now()
     }
 
     fn note(&self, activity: Activity) {
