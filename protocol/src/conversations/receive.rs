@@ -5,7 +5,7 @@ use pelago_base::{Duration, Event as Counted, Instant};
 use super::operations::OPERATIONS_MAX;
 use super::time::lateness_max;
 use super::{Conversations, LISTED_BLOCKS_MAX, Sharing};
-use crate::api::Rejected;
+use crate::api::{INJECT_SIZE, Rejected};
 use crate::memory::Memory;
 use crate::peer::receiver::Verdict;
 use crate::wire::{self, Acknowledgement, Frame, Header, Place, Reader};
@@ -137,7 +137,7 @@ impl<M: Memory> Conversations<M> {
 
     /// Whether there is room for what the frames of a new datagram leave to be done. A datagram is executed as a whole or not at all.
     ///
-    /// Only [reads](Frame::is_read) leave more than the bytes of short answers. A datagram without reads is executed even if no further read has
+    /// Only [reads](is_read) leave more than the bytes of short answers. A datagram without reads is executed even if no further read has
     /// room: otherwise two ranks that copy to each other for many others would drop each other's puts, and their reads would never end. No fence
     /// makes such a datagram wait for one with reads, because a fence is not passed before the reads in front of it have ended.
     fn has_room(&self, index: u32, frames: &[u8]) -> bool {
@@ -150,7 +150,7 @@ impl<M: Memory> Conversations<M> {
         if has_lists_room && fit(frames.len() / Frame::READ_BYTES_MIN) && !active.sender.has_many_transfers() {
             return true;
         }
-        let reads = wire::frames(frames).flatten().filter(Frame::is_read).count();
+        let reads = wire::frames(frames).flatten().filter(is_read).count();
         reads == 0 || has_lists_room && fit(reads) && !active.sender.is_overasked(|number| self.operations.is_for_another(number))
     }
 
@@ -167,5 +167,15 @@ impl<M: Memory> Conversations<M> {
             peer.counted = stretch;
             sharing.now += 1;
         }
+    }
+}
+
+/// Whether the answer may outlive the datagram of the request, as a transfer or an entry in the table of operations: that of a long get, a get of
+/// blocks, or a copy. A fence of the peer is not passed before such an answer has arrived.
+fn is_read(frame: &Frame<'_>) -> bool {
+    match frame {
+        Frame::Get { bytes, .. } => *bytes > INJECT_SIZE as u64,
+        Frame::GetShape { .. } | Frame::GetList { .. } | Frame::Copy { .. } => true,
+        _ => false,
     }
 }

@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::Reader;
 use super::blocks::{self, BlockList, NUMBER_BYTES_MAX, SHAPE_BYTES_MAX, Writer};
-use crate::{Denied, INJECT_SIZE};
+use crate::Denied;
 
 /// Bytes of a piece besides its data.
 pub(crate) const PIECE_BYTES: usize = size_of::<PieceLayout>();
@@ -225,16 +225,6 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Whether the answer may outlive the datagram of the request, as a transfer or an entry in the table of operations: that of a long get, a get of
-    /// blocks, or a copy. A fence of the peer is not passed before such an answer has arrived.
-    pub(crate) fn is_read(&self) -> bool {
-        match self {
-            Self::Get { bytes, .. } => *bytes > INJECT_SIZE as u64,
-            Self::GetShape { .. } | Self::GetList { .. } | Self::Copy { .. } => true,
-            _ => false,
-        }
-    }
-
     /// Minimum size in bytes of a get or copy on the wire: of a get of one contiguous block as a shape.
     pub(crate) const READ_BYTES_MIN: usize = 15;
 
@@ -440,7 +430,6 @@ mod tests {
             Frame::GetList { operation, from, offset: 0, list },
             Frame::Copy { operation, from, to: from, bytes: 0 },
         ];
-        assert!(reads.iter().all(Frame::is_read));
         let bytes = |frame: &Frame<'_>| {
             let mut bytes = Vec::new();
             frame.append(&mut bytes);

@@ -92,7 +92,7 @@ fn who_sleeps_is_inside_the_library_and_waits() {
 fn a_wait_parks_if_yields_take_long() {
     let (world, script) = job();
     let late = world.put(word(1), &[1]).unwrap();
-    script.lock().unwrap().yields_are_long = true;
+    script.lock().unwrap().yields_max = Some(1);
     assert_eq!(late.wait(), Err(Error::Fault(Fault::Deadlock)));
     assert_eq!(script.lock().unwrap().given_way, 2, "one while it spins, and one after that");
     script.lock().unwrap().complete(0, Ok(0));

@@ -129,8 +129,8 @@ pub(crate) struct Script {
     pub(crate) said: Vec<Said>,
     /// Number of yields of the rank.
     pub(crate) given_way: u32,
-    /// Whether a yield takes long, so that further ones are useless.
-    pub(crate) yields_are_long: bool,
+    /// Number of yields after which further ones are useless.
+    pub(crate) yields_max: Option<u32>,
     /// Number of operations in flight according to the reports.
     pub(crate) in_flight: i32,
     /// The current time: a sleep with a deadline advances it to the deadline.
@@ -564,7 +564,7 @@ impl Wait for Restless {
     fn yield_now(&self) -> bool {
         let mut script = self.0.lock().unwrap();
         script.given_way += 1;
-        !script.yields_are_long
+        script.yields_max.is_none_or(|max| script.given_way < max)
     }
 
     fn note(&self, activity: Activity) {
