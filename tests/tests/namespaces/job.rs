@@ -13,7 +13,7 @@ use crate::network::Network;
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_program-under-test");
 
 /// Failure limit, in seconds, of jobs in which a rank fails, and time after which a rank that is alive counts as unreachable.
-pub(crate) const FAILURE_LIMIT_SECONDS: &str = "1";
+pub(crate) const FAILURE_LIMIT_SECONDS: &str = "0.5";
 const UNREACHABLE: Duration = Duration::from_secs(10);
 
 /// Additional time from the failure to the end of a job: ranks have a grace period to leave, and the machine may be busy.
