@@ -42,7 +42,7 @@ fn options() {
     let line = "unexpected argument '--labl' found; a similar argument exists: '--label'; see pelago run --help";
     run(&["run", "-n", "2", "--labl", RANK]).expect(2, line);
     one_line(&["run", "-n", "2", "--heap", "12Q", RANK], "12Q");
-    one_line(&["run", "-n", "2", "--heap", "4T", RANK], "segment");
+    one_line(&["run", "-n", "2", "--heap", "4T", RANK], "(--heap, PELAGO_HEAP)");
     one_line(&["run", "-n", "2", "--time-limit", "soon", RANK], "soon");
     one_line(&["run", "-n", "2", "--progress", "never", RANK], "never");
     one_line(&["run", "-n", "2", "--transport", "pigeon", RANK], "pigeon");
