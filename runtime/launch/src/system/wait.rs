@@ -74,7 +74,7 @@ struct Yields {
     held: AtomicU32,
     /// The value of `held` after the last long yield, if no short one has followed.
     last: AtomicU32,
-    /// Number of yields, of which some are timed: a reading of the clock takes a third of the time of a yield.
+    /// Number of yields, of which some are timed: two readings of the clock take a noticeable part of the time of a yield.
     count: AtomicU32,
 }
 

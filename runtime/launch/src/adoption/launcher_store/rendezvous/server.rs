@@ -288,6 +288,10 @@ impl Server {
         self.members[number].stream = None;
         if self.listener.is_some() {
             self.give_up(&AdoptionError::Ended(number as u32));
+            if number == 0 {
+                // It does not come again.
+                self.close();
+            }
         } else {
             self.tell_all(&ToClient::Lost(number as u32));
             self.meet();

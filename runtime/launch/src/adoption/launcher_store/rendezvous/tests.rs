@@ -1,10 +1,11 @@
 //! Threads as processes of a rendezvous: arrivals, wrong secrets, missing and ended processes.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 
 use pelago_base::Duration;
 use pelago_platform::Clock;
+use rustix::net::{AddressFamily, SocketType};
 
 use crate::adoption::launcher_store::rendezvous::client::{PROCESSES_MAX, Rendezvous, to_another};
 use crate::adoption::launcher_store::rendezvous::sealed_stream::INTRODUCTION_BYTES;
@@ -202,6 +203,18 @@ fn process_0_learns_why_its_server_refused_the_processes_before_it() {
 }
 
 #[test]
+fn a_server_ends_if_process_0_goes_before_all_have_come() {
+    let point = point(2);
+    let clock = OsClock::start();
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, point.port)).unwrap();
+    let server = Server::new(listener, [0x77; 16], (2, ""), clock, clock.now() + LONG).unwrap();
+    let server = std::thread::spawn(move || server.run());
+    drop(error(Rendezvous::join(&point, &[0x77; 16], 0, clock, clock.now() + SHORT)));
+    server.join().unwrap();
+    assert!(clock.now() < pelago_base::Instant::ZERO + LONG, "it does not wait for the others");
+}
+
+#[test]
 fn strangers_neither_hold_nor_delay_a_rendezvous() {
     let point = point(2);
     all(&point, &[0, 1], |rank| {
@@ -228,15 +241,11 @@ fn strangers_neither_hold_nor_delay_a_rendezvous() {
 
 #[test]
 fn a_connection_of_a_socket_to_itself_is_refused() {
-    // The kernel takes the ports of outgoing connections in turn, one half of its range, and comes to the one that is connected to.
-    let of_outgoing = |_: u32| {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        TcpStream::connect(listener.local_addr().unwrap()).unwrap().local_addr().unwrap()
-    };
-    let to_itself = (0..8).map(of_outgoing).find_map(|place| (0..40_000).find_map(|_| TcpStream::connect(place).ok()));
-    if let Some(stream) = to_itself {
-        assert!(to_another(stream).is_err(), "its ends are one socket");
-    }
+    // By chance the kernel gives a socket the port to which it connects; here the socket has it before.
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    rustix::net::connect(&socket, &rustix::net::getsockname(&socket).unwrap()).unwrap();
+    assert!(to_another(TcpStream::from(socket)).is_err(), "its ends are one socket");
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     assert!(to_another(TcpStream::connect(listener.local_addr().unwrap()).unwrap()).is_ok());
 }
