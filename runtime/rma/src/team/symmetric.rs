@@ -1,7 +1,5 @@
 //! Memory that all ranks allocate collectively.
 
-use core::marker::PhantomData;
-
 use pelago_base::{Rank, SegmentId};
 use pelago_memory::{CellSlice, Pod};
 
@@ -16,14 +14,16 @@ pub struct Symmetric<'w, T> {
     slot: usize,
     offset: u64,
     length: usize,
+    /// This rank's own values; `None` if values have no size.
+    own: Option<CellSlice<'w, T>>,
     /// Whether writes to the values wake no sleeping rank.
     is_quiet: bool,
-    first: PhantomData<fn() -> T>,
 }
 
 impl<'w, T: Pod> Symmetric<'w, T> {
     pub(crate) fn new(world: &'w World, slot: usize, offset: u64, length: usize) -> Self {
-        Self { world, slot, offset, length, is_quiet: false, first: PhantomData }
+        let own = (size_of::<T>() > 0).then(|| own(world, SegmentId::SYMMETRIC, offset, length));
+        Self { world, slot, offset, length, own, is_quiet: false }
     }
 
     /// Promises that no thread of this rank waits for writes of others to these values, neither by [`wait_until`](crate::Context::wait_until) nor
@@ -68,10 +68,14 @@ impl<'w, T: Pod> Symmetric<'w, T> {
         }
     }
 
-    /// This rank's own values.
+    /// Returns this rank's own values. Cost: two loads.
+    ///
+    /// # Panics
+    /// Values have no size.
     #[inline]
+    #[track_caller]
     pub fn local(&self) -> CellSlice<'_, T> {
-        own(self.world, SegmentId::SYMMETRIC, self.offset, self.length)
+        self.own.expect("values have a size")
     }
 }
 
