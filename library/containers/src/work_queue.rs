@@ -35,8 +35,11 @@ const FIRST: usize = 24;
 /// Maximum number of tasks that a rank offers to other ranks.
 const SHARED_MAX: usize = 1 << 20;
 
-/// Maximum number of tasks that are added, or by which the private tasks become fewer, between two reads of the ring's word.
+/// Maximum number of tasks that are added, or by which the private tasks become fewer, between two reads of the ring's word, if the others may soon have
+/// taken all shared tasks.
 const LOOK_EVERY: usize = 16;
+/// The same, if there are enough shared tasks for the others meanwhile.
+const LOOK_EVERY_MAX: usize = 128;
 
 /// Number of private tasks from which on a rank shares half of them if it shares none.
 const FEW: usize = 4;
@@ -45,6 +48,10 @@ const FEW: usize = 4;
 const PAUSE_MIN: Duration = Duration::from_microseconds(2);
 /// Maximum pause between two searches.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(1);
+/// Maximum pause in durations of the last search, if this is less: others may soon have tasks again.
+const PAUSE_SEARCHES_MAX: u32 = 64;
+/// The maximum pause is never less than this, or idle ranks would keep a core busy that others may share.
+const PAUSE_MAX_MIN: Duration = Duration::from_microseconds(100);
 
 /// Sizes of a [`WorkQueue`], the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +62,9 @@ pub struct WorkSettings {
     pub shared: usize,
     /// Maximum number of tasks that a thief takes at once. A rank shares half of its private tasks when it has at least two chunks of them and fewer
     /// shared tasks than a chunk, or has at least four of them and shares none. It looks whenever it has added, or has taken out on balance, a quarter
-    /// of its tasks, half a chunk, or 16, whichever is the least. A rank that never has four tasks, or two chunks if these are fewer, does all of its
-    /// work alone: choose 1 where tasks are long or few.
+    /// of its tasks, half a chunk, or 16, whichever is the least; instead of the last two, it is 128 if there are more shared tasks than the other ranks
+    /// may take meanwhile. A rank that never has four tasks, or two chunks if these are fewer, does all of its work alone: choose 1 where tasks are long
+    /// or few.
     pub chunk: usize,
 }
 
@@ -299,9 +307,11 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         self.done.set(self.taken.get());
         let mut pause = PAUSE_MIN;
         loop {
+            let begun = self.world.now();
             if self.take_back() || self.steal()? {
                 return Ok(true);
             }
+            let searched = self.world.now().since(begun);
             self.nothing_lost()?;
             if self.is_over()? {
                 return Ok(false);
@@ -310,7 +320,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
                 Err(Error::TimedOut { .. }) => {}
                 other => other.map(|_| ())?,
             }
-            pause = (pause + pause).min(PAUSE_MAX);
+            pause = (pause + pause).min((searched * PAUSE_SEARCHES_MAX).clamp(PAUSE_MAX_MIN, PAUSE_MAX));
         }
     }
 
@@ -319,30 +329,54 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         WorkCounters { taken: self.taken.get(), stolen: self.stolen.get(), misses: self.misses.get() }
     }
 
-    /// Shares tasks with others if necessary; fails if there is no room for `count` more private tasks.
-    #[cold]
+    /// Shares tasks with others if necessary, and decides when to look again; fails if there is no room for `count` more private tasks.
     #[inline(never)]
     fn look_and_share(&self, count: usize) -> Result<()> {
-        // Usually there already is a chunk of shared tasks. Others only take, so a number below a chunk stays below.
-        let chunk = self.settings.chunk;
-        let before = self.own.borrow().len();
-        if before >= FEW.min(2 * chunk) {
-            let shared = Shared::of(self.memory.local().load(SHARED)).count as usize;
-            if shared == 0 || shared < chunk && before >= 2 * chunk {
-                self.share()?;
-            }
+        // Usually nothing is to be shared. A rank with few tasks looks often, and this part needs no stack.
+        let (before, shared, chunk) = (self.own.borrow().len(), self.shared_count(), self.settings.chunk);
+        let must_share = shared == 0 && before >= FEW.min(2 * chunk) || shared < chunk && before >= 2 * chunk;
+        if must_share || before + count > self.settings.own {
+            return self.share_for(count, must_share);
         }
-        let mut own = self.own.borrow_mut();
-        let tasks = own.len() + count;
-        if tasks > self.settings.own {
+        self.look_later(before, count, shared);
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn share_for(&self, count: usize, must_share: bool) -> Result<()> {
+        let before = self.own.borrow().len();
+        if must_share {
+            self.share()?;
+        }
+        if self.own.borrow().len() + count > self.settings.own {
             return Err(Error::TooMany { what: "tasks of a rank", limit: self.settings.own });
         }
-        let every = (tasks / 4).max(1).min((chunk / 2).min(LOOK_EVERY));
+        self.look_later(before, count, self.shared_count());
+        Ok(())
+    }
+
+    /// Decides when this rank reads the ring's word again. It had `before` private tasks before it shared some, has `shared` tasks now, and adds `count`
+    /// private ones next.
+    #[inline]
+    fn look_later(&self, before: usize, count: usize, shared: usize) {
+        let (chunk, others) = (self.settings.chunk, self.world.size() as usize - 1);
+        let mut own = self.own.borrow_mut();
+        let tasks = own.len() + count;
+        // Each of the others executes about as many tasks meanwhile as this rank, and takes at most a chunk more; then a chunk is left.
+        let are_plenty = shared >= (LOOK_EVERY_MAX + chunk) * others + chunk;
+        let most = if are_plenty { LOOK_EVERY_MAX } else { (chunk / 2).min(LOOK_EVERY) };
+        let every = (tasks / 4).max(1).min(most);
         self.until_look.set(every as u32);
         // Those of a list that is added to no others are shared before the first is taken out.
         let available = if count > 0 && before < FEW { 0 } else { every.max(1) };
         own.stop = own.start + tasks.saturating_sub(available);
-        Ok(())
+    }
+
+    /// Number of this rank's shared tasks. Others only take: it may be smaller at once.
+    #[inline]
+    fn shared_count(&self) -> usize {
+        Shared::of(self.memory.local().load(SHARED)).count as usize
     }
 
     /// Shares the older half of the private tasks, if the ring has room for a chunk.
@@ -552,6 +586,21 @@ mod tests {
             queue.memory.local().fetch_add(READ, 2);
             queue.push(6).unwrap();
             assert_eq!(shared(), Shared { first: 2, count: 2 });
+        });
+    }
+
+    #[test]
+    fn a_rank_looks_often_only_while_others_may_take_all_of_its_shared_tasks() {
+        run(Platform::Mapped, 2, |world| {
+            let queue = WorkQueue::<u64>::new(world, WorkSettings { own: 4096, shared: 1024, chunk: 8 }).unwrap();
+            queue.push_all([0; 1200]).unwrap();
+            (0..5).for_each(|_| queue.push(0).unwrap());
+            assert_eq!((queue.shared_count(), queue.until_look.get()), (602, LOOK_EVERY_MAX as u32));
+            // The other rank has taken most of them.
+            let words = queue.memory.local();
+            words.store(SHARED, Shared::of(words.load(SHARED)).without(500).word());
+            (0..=LOOK_EVERY_MAX).for_each(|_| queue.push(0).unwrap());
+            assert_eq!(queue.until_look.get(), 4, "half a chunk");
         });
     }
 
