@@ -163,7 +163,7 @@ fn the_page_shows_what_the_report_says() {
     }
 
     let rows: Vec<_> = elements(page, "<tr data-link=").collect();
-    assert_eq!((rows.len(), report.links.count), (16, 16));
+    assert_eq!((rows.len(), report.links.count), (report.links.busiest.len(), 16));
     for (row, expected) in rows.iter().zip(&report.links.busiest) {
         assert_eq!(row.attribute("data-link"), format!("{} → {}", expected.from, expected.to));
         let numbers = ["data-busy-ps", "data-bytes", "data-utilization-ppm", "data-longest-queue"];

@@ -198,6 +198,22 @@ fn what_the_network_gives_up_is_counted() {
     assert!(outcome.given_up > 0);
 }
 
+/// A job that ends early leaves bytes on the way. What links send after its end is no part of their use of its time.
+#[test]
+fn links_send_for_the_whole_time_at_most() {
+    let settings = Settings { report: Some(ReportSettings::of("job")), ..settings(2, 1) };
+    let outcome = run(&settings, |world| {
+        let words = world.alloc::<u64>(1 << 15)?;
+        if u32::from(world.rank()) == 0 {
+            world.put(words.at(Rank::new(1), 0), &vec![1; 1 << 15])?;
+        }
+        Err::<(), _>(Error::Disagreement("at once"))
+    });
+    let links = outcome.report.unwrap().links;
+    assert!(links.bytes > 1 << 18 && links.busiest[0].busy_ps > outcome.end.as_picoseconds(), "{links:?}");
+    assert_eq!(links.strip_utilization_ppm.into_iter().max(), Some(1_000_000));
+}
+
 #[test]
 fn a_rank_that_only_looks_lets_time_pass() {
     let outcome = run(&settings(2, 1), |world| {

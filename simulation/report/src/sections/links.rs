@@ -23,9 +23,10 @@ pub struct Links {
     pub idle: u64,
     /// Bytes that all links sent.
     pub bytes: u64,
-    /// The links with the longest sending times, in descending order; among equals, first those that sent more bytes, then in their given order.
+    /// Of the links that sent something, those with the longest sending times, in descending order; among equals, first those that sent more bytes,
+    /// then in their given order.
     pub busiest: Vec<LinkRow>,
-    /// Number of links that are not in `busiest`.
+    /// Number of links that sent something and are not in `busiest`.
     pub left_out: u64,
     /// The histogram of utilization: an interval for each 5 %, the last with all links from 95 % on.
     pub shares: Vec<Share>,
@@ -46,7 +47,8 @@ pub struct LinkRow {
     pub bytes: u64,
     /// The total time for which it was sending.
     pub busy_ps: u64,
-    /// That time in millionths of the duration of the job; 0 in a job that took no time.
+    /// That time in millionths of the duration of the job, a million at most: links may still send when the last rank has ended; 0 in a job that
+    /// took no time.
     pub utilization_ppm: u64,
     /// The largest number of packets that waited for it at once.
     pub longest_queue: u32,
@@ -66,11 +68,12 @@ impl Links {
     pub(crate) fn new(links: Vec<LinkUse>, end: Instant) -> Self {
         let utilizations: Vec<u64> = links.iter().map(|link| utilization_ppm(link, end)).collect();
         let per_cell = links.len().div_ceil(STRIP_CELLS_MAX).max(1);
+        let idle = links.iter().filter(|link| link.bytes == 0).count();
         Self {
             count: links.len() as u64,
-            idle: links.iter().filter(|link| link.bytes == 0).count() as u64,
+            idle: idle as u64,
             bytes: links.iter().fold(0, |sum, link| sum.saturating_add(link.bytes)),
-            left_out: links.len().saturating_sub(LINK_ROWS_MAX) as u64,
+            left_out: (links.len() - idle).saturating_sub(LINK_ROWS_MAX) as u64,
             shares: shares(&utilizations),
             strip_utilization_ppm: utilizations.chunks(per_cell).filter_map(|cell| cell.iter().max().copied()).collect(),
             strip_links_per_cell: per_cell as u64,
@@ -82,7 +85,7 @@ impl Links {
 fn utilization_ppm(link: &LinkUse, end: Instant) -> u64 {
     let busy = u128::from(link.busy.as_picoseconds()) * u128::from(PPM);
     let share = busy.checked_div(end.as_picoseconds().into()).unwrap_or(0);
-    u64::try_from(share).unwrap_or(u64::MAX)
+    u64::try_from(share).unwrap_or(PPM).min(PPM)
 }
 
 fn shares(utilizations: &[u64]) -> Vec<Share> {
@@ -94,6 +97,7 @@ fn shares(utilizations: &[u64]) -> Vec<Share> {
 }
 
 fn busiest(mut links: Vec<LinkUse>, end: Instant) -> Vec<LinkRow> {
+    links.retain(|link| link.bytes > 0);
     links.sort_by_key(|link| Reverse((link.busy, link.bytes)));
     links.truncate(LINK_ROWS_MAX);
     let row = |link: LinkUse| {
@@ -116,13 +120,13 @@ mod tests {
 
     #[test]
     fn utilization_is_busy_time_over_all_time() {
-        let links = Links::new(vec![link(0, 0, 0), link(1, 9, 250), link(2, 8, 1000)], Instant::from_picoseconds(1000));
+        let links = Links::new(vec![link(0, 0, 0), link(1, 9, 250), link(2, 8, 1100)], Instant::from_picoseconds(1000));
         assert_eq!((links.count, links.idle, links.bytes, links.left_out), (3, 1, 17, 0));
         assert_eq!(links.strip_utilization_ppm, [0, 250_000, 1_000_000]);
         let counts: Vec<u64> = links.shares.iter().map(|share| share.count).collect();
         assert_eq!((counts[0], counts[5], counts[19], counts.iter().sum::<u64>()), (1, 1, 1, 3));
         let names: Vec<&str> = links.busiest.iter().map(|row| row.from.as_str()).collect();
-        assert_eq!(names, ["nic 2", "nic 1", "nic 0"]);
+        assert_eq!(names, ["nic 2", "nic 1"], "what sent nothing is not busy");
         let LinkRow { bytes, busy_ps, utilization_ppm, longest_queue, .. } = links.busiest[1];
         assert_eq!((bytes, busy_ps, utilization_ppm, longest_queue), (9, 250, 250_000, 3));
     }
@@ -138,8 +142,9 @@ mod tests {
     #[test]
     fn of_many_links_few_are_named_and_all_are_in_the_strip() {
         let count = 2 * STRIP_CELLS_MAX as u64 + 1;
-        let links = Links::new((0..count).map(|n| link(n, n + 1, n % 1000)).collect(), Instant::from_picoseconds(1000));
-        assert_eq!((links.busiest.len(), links.left_out), (LINK_ROWS_MAX, count - LINK_ROWS_MAX as u64));
+        let links = Links::new((0..count).map(|n| link(n, n, n % 1000)).collect(), Instant::from_picoseconds(1000));
+        assert_eq!((links.busiest.len(), links.idle), (LINK_ROWS_MAX, 1));
+        assert_eq!(links.left_out, count - LINK_ROWS_MAX as u64 - 1, "the idle one is no less busy link of the list");
         assert!(links.busiest.is_sorted_by_key(|row| Reverse((row.busy_ps, row.bytes))));
         assert_eq!(links.strip_links_per_cell, 3);
         assert_eq!(links.strip_utilization_ppm.len() as u64, count.div_ceil(3));
