@@ -30,6 +30,21 @@ fn throughput(topology: &str, routes: &str, vcs: u8, nodes: u32, load: f64, targ
     measure(&machine, nodes, load, FLITS, WINDOW, target, |_| true).throughput
 }
 
+/// The counters are those of the links that exist: there are none over the borders of a mesh, or to switches of a tree that no node needs.
+#[test]
+fn absent_links_have_no_counters() {
+    let links = |topology: &str, nodes: u32| {
+        let text = Machine::bundled("rx200-qdr").unwrap().replace("type = \"star\"", topology);
+        let links = Netsim::new(&Machine::parse(&text).unwrap(), nodes, 1).unwrap().statistics().links;
+        assert!(links.iter().all(|link| link.from != link.to), "{links:?}");
+        links.len()
+    };
+    // Of a NIC and of a pair of routers, a link in each direction.
+    assert_eq!(links("type = \"mesh\"\ndimensions = [3, 2]", 6), 2 * 6 + 2 * (2 * 2 + 3));
+    // Two leaves, one router above them, and the top.
+    assert_eq!(links("type = \"fat-tree\"\ndown = [2, 4, 4]\nup = [1, 1]", 3), 2 * 3 + 2 * (2 + 1));
+}
+
 #[test]
 fn a_put_crosses_a_hyperx_in_a_link_per_dimension() {
     let plane = "type = \"hyperx\"\ndimensions = [4, 3]\nnodes_per_router = 2";

@@ -26,7 +26,7 @@ use crate::nics::port::Port;
 use crate::nics::transfer::{AttemptTable, OperationFacts, OperationKind, Phase, Transfer};
 use crate::operation::{FailureReason, NetworkOperation, Notice};
 use crate::statistics::{AtomicStatistics, LinkEnd, LinkStatistics, Statistics};
-use crate::topology::Topology;
+use crate::topology::{Link, Topology};
 
 /// How many messages ahead the record of a message is prefetched.
 const AHEAD: usize = 8;
@@ -400,8 +400,7 @@ impl Region {
             let count = self.rails[usize::from(rail)].count;
             LinkEnd::Nic { node: terminal / count, nic: terminal % count }
         };
-        let from = |fabric: &Fabric| fabric.topology.links().iter().map(|link| fabric.first_router + link.from).collect();
-        let froms: Vec<Vec<u32>> = self.network.fabrics.iter().map(from).collect();
+        let links: Vec<Vec<Link>> = self.network.fabrics.iter().map(|fabric| fabric.topology.links()).collect();
         let mut statistics = self.statistics.clone();
         statistics.drops += self.network.drops;
         statistics.marks += self.network.marks;
@@ -417,8 +416,11 @@ impl Region {
             } else if count.number < 2 * terminals {
                 (router(fabric.topology.router(count.to)), end(rail, count.to))
             } else {
-                let link = (count.number - 2 * terminals) as usize;
-                (LinkEnd::Router(froms[usize::from(count.network)][link]), router(count.to))
+                let link = links[usize::from(count.network)][(count.number - 2 * terminals) as usize];
+                if link.is_absent() {
+                    continue;
+                }
+                (router(link.from), router(link.to))
             };
             statistics.packet_hops += count.packets;
             statistics.links.push(LinkStatistics {

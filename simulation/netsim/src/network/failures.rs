@@ -64,7 +64,7 @@ impl Failures {
             };
             // The channels of NICs in either direction come before those of links between routers.
             let attached = (0..terminals).filter(|&terminal| ends == [Some(topology.router(terminal)), None]);
-            let linked = (2 * terminals..).zip(&links).filter(|(_, link)| link.from != link.to && failing(link));
+            let linked = (2 * terminals..).zip(&links).filter(|(_, link)| !link.is_absent() && failing(link));
             let channels =
                 attached.flat_map(|terminal| [terminal, terminals + terminal]).chain(linked.map(|(channel, _)| channel));
             let channels: Vec<_> = channels.map(of_channel).collect();

@@ -121,6 +121,13 @@ pub(crate) struct Link {
     pub(crate) to: u32,
 }
 
+impl Link {
+    /// Whether it stands for an absent link.
+    pub(crate) fn is_absent(self) -> bool {
+        self.from == self.to
+    }
+}
+
 /// Routers, links, and the choice of links.
 #[derive(Clone, Debug)]
 pub(crate) enum Topology {

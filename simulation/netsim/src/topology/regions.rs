@@ -74,7 +74,7 @@ fn by_share(place: u64, count: u64, weights: &[u32]) -> u8 {
 
 fn neighbours(links: &[Link], routers: usize) -> Vec<Vec<u32>> {
     let mut neighbours = vec![Vec::new(); routers];
-    for &Link { from, to } in links.iter().filter(|link| link.from != link.to) {
+    for &Link { from, to } in links.iter().filter(|link| !link.is_absent()) {
         neighbours[from as usize].push(to);
     }
     neighbours
