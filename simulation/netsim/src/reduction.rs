@@ -16,6 +16,7 @@ use pelago_base::{Duration, Instant};
 
 use crate::events::rate::Rate;
 use crate::machine::reduction::ReductionSpec;
+use crate::machine::software::Software;
 use crate::machine::spec::{LinkSpec, RailSpec, Switching};
 use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
 use crate::topology::{Link, Path, RoutingHeader, Topology};
@@ -99,8 +100,8 @@ impl ReductionNetwork {
         let Some((rail, spec)) = reducing(machine) else { return Ok(None) };
         let topology = Topology::new(rail, nodes)?;
         let links = topology.links();
-        let present = || links.iter().filter(|link| link.from != link.to);
-        let routers = links.iter().map(|link| link.from.max(link.to)).max().map_or(1, |last| last + 1);
+        let present = || links.iter().filter(|link| !link.is_absent());
+        let routers = topology.routers(nodes * rail.count);
         let mut starts = vec![0; routers as usize + 1];
         present().for_each(|link| starts[link.from as usize + 1] += 1);
         (0..routers as usize).for_each(|router| starts[router + 1] += starts[router]);
@@ -110,7 +111,7 @@ impl ReductionNetwork {
             ends[*place as usize] = link.to;
             *place += 1;
         }
-        let (times, radix) = (Times::of(rail, spec), spec.radix());
+        let (times, radix) = (Times::of(rail, spec, machine.software()), spec.radix());
         let overhead = Duration::from_picoseconds(times.overhead);
         let limits = ReductionLimits { bytes_max: spec.bytes_max, groups_max: spec.groups_max, overhead };
         let vcs = rail.router.vcs;
@@ -263,11 +264,11 @@ impl ReductionTree {
 }
 
 impl Times {
-    fn of(rail: &RailSpec, spec: &ReductionSpec) -> Self {
+    fn of(rail: &RailSpec, spec: &ReductionSpec, software: &Software) -> Self {
         let (nic, router) = (&rail.nic, &rail.router);
         let (host, link): (&LinkSpec, &LinkSpec) = (rail.host_link(), &rail.link);
         Self {
-            overhead: picoseconds(nic.overhead_ns),
+            overhead: picoseconds(nic.overhead_ns * software.slowdown()),
             combine: picoseconds(spec.combine_ns),
             pipeline: router.pipeline(),
             traversal: picoseconds(router.switch_ns),

@@ -57,6 +57,21 @@ fn a_barrier_goes_up_and_down_a_star() {
     assert_eq!(Netsim::new(&star, 4, 1).unwrap().reduction(), Some(limits));
 }
 
+/// The overhead is that of other operations: a detection thread that shares the core of its rank doubles it.
+#[test]
+fn a_detection_thread_slows_the_overhead_down() {
+    let thread = "[node.software]\ndetection = \"thread\"\n[[rail]]";
+    let star = Machine::parse(&text(r#"type = "star""#, ROUTERS, "").replace("[[rail]]", thread)).unwrap();
+    assert_eq!(results(&star, 2, &[0, 1], 0), [2 * 100 + (10 + 1 + 10) + 7 + (20 + 1 + 10); 2]);
+}
+
+/// The only router with nodes has no link, so that its number is beyond those of the links.
+#[test]
+fn a_router_without_links_combines() {
+    let lone = machine(r#"type = "graph", links = [[0, 1]], attach = [2, 2]"#, ROUTERS);
+    assert_eq!(results(&lone, 2, &[0, 1], 0), [100 + (10 + 1 + 10) + 7 + (20 + 1 + 10); 2]);
+}
+
 #[test]
 fn the_last_contribution_and_other_ranks_of_its_node_count() {
     let star = machine(r#"type = "star""#, ROUTERS);
