@@ -153,7 +153,6 @@ fn wrong_descriptions_are_explained_in_a_line() {
     assert!(replaced("gap_ns", "gape_ns").contains("unknown field `gape_ns`, expected one of"));
     assert!(replaced("\"star\"", "\"knot\"").contains("unknown variant `knot`, expected one of"));
     assert!(replaced("kind = \"infiniband-rc\"", "kind = \"token-ring\"").contains("unknown variant `token-ring`"));
-    assert!(replaced("cable_ns = 0.6", "cable_ns = \"short\"").contains("invalid type: string"));
     let failure = |until: &str| {
         let text = Machine::bundled("rx200-qdr").unwrap();
         format!("{text}\n[[rail.failure]]\nlink = [0, 1]\nat_ns = 2e4\nuntil_ns = {until}")
@@ -175,6 +174,53 @@ fn wrong_descriptions_are_explained_in_a_line() {
     assert!(shared("    [64, ", "    [8, ").starts_with("node.shared.put = 10 pairs: must be 1 to 64 of"));
     assert!(shared("    [8, ", "    [0, ").starts_with("node.shared.put = 10 pairs"));
     assert!(shared("get = [", "gets = [").contains("unknown field `gets`"));
+}
+
+/// Values of another type than that of their key, and numbers that their type cannot have, are named with their key and their line.
+#[test]
+fn values_of_wrong_types_are_named() {
+    let whole = "a whole number from 0 to 4294967295";
+    let star = "type = \"star\"  ";
+    for (from, to, key, allowed) in [
+        ("packet_bytes = 2048", "packet_bytes = -1", "packet_bytes = -1", whole),
+        ("packet_bytes = 2048", "packet_bytes = 1e300", "packet_bytes = 1e300", whole),
+        ("packet_bytes = 2048", "packet_bytes = 2_048.5", "packet_bytes = 2_048.5", whole),
+        ("packet_bytes = 2048", "packet_bytes = inf", "packet_bytes = inf", whole),
+        ("\nvcs = 1 ", "\nvcs = 256 ", "vcs = 256", "a whole number from 0 to 255"),
+        ("cable_ns = 0.6", "cable_ns = \"short\"", "cable_ns = \"short\"", "a number"),
+        ("cable_ns = 0.6", "cable_ns = true", "cable_ns = true", "a number"),
+        ("name = \"rx200-qdr\"", "name = 7", "name = 7", "a text in quotation marks"),
+        (
+            "count = 1 ",
+            "operation_bytes_max = -5\ncount = 1 ",
+            "operation_bytes_max = -5",
+            "a whole number from 0 to 9223372036854775807",
+        ),
+        // Elements of lists, and values of tables that have a form for each type of network or of congestion control.
+        (
+            "gap_ns = 0.0",
+            "stages = [\n    [1, 2.0, 3.0],  # as = 1\n    [-4, 5.0, 6.0],\n]",
+            "stages = -4",
+            "a whole number from 0 to 9223372036854775807",
+        ),
+        (star, "type = \"torus\"\n dimensions = [4, -4]\nrings = [true, true]", "dimensions = -4", whole),
+        (star, "type = \"torus\"\ndimensions = [4, 4]\nrings = [true, 1]", "rings = 1", "true or false"),
+        (star, "type = \"ring\"\nnodes_per_router = 1e300", "nodes_per_router = 1e300", whole),
+        (
+            "[rail.topology]",
+            "[rail.congestion]\ncontrol = \"swift\"\nwindow_packets = -2\n[rail.topology]",
+            "window_packets = -2",
+            whole,
+        ),
+        ("[rail.router]", "[rail.router.pfc]\nxoff_bytes = -3\nxon_bytes = 1\n[rail.router]", "xoff_bytes = -3", whole),
+    ] {
+        let text = Machine::bundled("rx200-qdr").unwrap();
+        assert!(text.contains(from), "{from}");
+        let text = text.replacen(from, to, 1);
+        let place = text.find(to).unwrap() + to.rfind(key.rsplit(' ').next().unwrap()).unwrap();
+        let expected = format!("line {}: {key}: must be {allowed}", text[..place].matches('\n').count() + 1);
+        assert_eq!(Machine::parse(&text).unwrap_err().to_string(), expected, "{to}");
+    }
 }
 
 #[test]

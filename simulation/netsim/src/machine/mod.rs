@@ -6,6 +6,7 @@
 //! | `spec`, `software`, `datagrams`, `noise`, `domain`, `topologies` | its tables: hardware, use and interruptions of cores, domains of a node, networks |
 //! | `reduction` | reductions by routers or NICs |
 //! | `rule` | which packets belong to a traffic class |
+//! | `reading` | errors of types and ranges |
 //! | `times` | tables of times by size |
 //! | `check` | the check of all values |
 //! | `keys` | all values by their paths |
@@ -15,6 +16,7 @@ pub(crate) mod datagrams;
 pub(crate) mod domain;
 pub(crate) mod keys;
 pub(crate) mod noise;
+mod reading;
 pub(crate) mod reduction;
 pub(crate) mod rule;
 pub(crate) mod software;
@@ -104,10 +106,7 @@ impl Machine {
     ///
     /// One line that names the key, the value, and what is allowed.
     pub fn parse(text: &str) -> Result<Self, MachineError> {
-        let machine: Self = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-            MachineError(format!("line {line}: {}", error.message().replace('\n', " ")))
-        })?;
+        let machine = reading::read(text)?;
         machine.check()?;
         Ok(machine)
     }
