@@ -2,11 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use pelago_base::Instant;
 use pelago_netsim::{FailureReason, Machine, Netsim, NetworkOperation, Notice};
 
 /// Sixteen nodes on a switch; `extra` is inserted before the topology.
 fn machine(kind: &str, nic: &str, loss: f64, extra: &str) -> Machine {
-    Machine::parse(&format!(
+    Machine::parse(&description(kind, nic, loss, extra)).unwrap()
+}
+
+/// The description of `machine`.
+fn description(kind: &str, nic: &str, loss: f64, extra: &str) -> String {
+    format!(
         r#"
 name = "kinds"
 [[rail]]
@@ -33,8 +39,7 @@ buffer_bytes = 4000
 [rail.topology]
 type = "star"
 "#
-    ))
-    .unwrap()
+    )
 }
 
 /// The outcome of an operation: its effects, and how it ended.
@@ -113,6 +118,23 @@ fn back_pressure_lasts_until_the_user_consumes() {
     netsim.consume(0);
     netsim.consume(0);
     assert_eq!(count(fates(&mut netsim)), 2);
+}
+
+/// Packets of a first try that arrive after the beginning of the second one do not count twice: all eight cross the link.
+#[test]
+fn a_datagram_that_is_tried_again_arrives_whole() {
+    let receive = "[rail.receive]\nslots = 1\n[rail.reliability]\nnot_ready_ns = 0\n";
+    let mut netsim = Netsim::new(&machine("infiniband-rc", "", 0.0, receive), 3, 1).unwrap();
+    netsim.post(1, NetworkOperation::Datagram { from: 1, to: 0, bytes: 10 }, 0);
+    netsim.post(2, NetworkOperation::Datagram { from: 2, to: 0, bytes: 8_000 }, 1);
+    // The first of eight packets arrives after some 1.1 us and finds no slot; the next five, which the NIC has read, follow.
+    netsim.wake_at(Instant::from_picoseconds(1_500_000), 0, 2);
+    while !matches!(netsim.next(), Some(Notice::Wake { .. })) {}
+    netsim.consume(0);
+    let fates = fates(&mut netsim);
+    let [effect] = fates[&1].effects[..] else { panic!("{fates:?}") };
+    assert!(effect > (1 + 5 + 8) * 1_000_000, "{effect}: the second try has eight packets of a microsecond");
+    assert_eq!(fates[&1].done.len(), 1);
 }
 
 #[test]

@@ -380,10 +380,11 @@ impl Region {
     /// Handles a packet that has been written to memory.
     fn written(&mut self, packet: u32) {
         let Part { transfer: index, sequence, .. } = self.network.packets[packet].part;
-        let lossy = self.rail(self.transfers[index].to).lossy;
+        let Transfer { to, kind, .. } = self.transfers[index];
+        let repeats = self.rail(to).repeats(kind);
         self.tell_of_congestion(packet);
         self.discard(packet);
-        if !lossy {
+        if !repeats {
             self.transfers[index].received += 1;
             self.completed(index);
         } else if self.in_order(index, sequence) {

@@ -132,7 +132,8 @@ impl Region {
         self.forget(index);
     }
 
-    /// On a lossy rail, returns whether a packet is the next in sequence. Any other packet at most triggers a report or an acknowledgement.
+    /// On a rail that repeats packets, returns whether a packet is the next in sequence. Any other packet at most triggers a report or an
+    /// acknowledgement.
     pub(crate) fn in_order(&mut self, index: u32, sequence: u32) -> bool {
         let transfer = &mut self.transfers[index];
         let (from, to, kind) = (transfer.from, transfer.to, transfer.kind);

@@ -9,7 +9,7 @@ use crate::machine::software::{Detection, Software};
 use crate::machine::spec::{NicSpec, RailKind, RailSpec, Spread, TransmitOrder, telemetry_bytes};
 use crate::machine::{bytes_per_second, picoseconds};
 use crate::nics::flow::Control;
-use crate::nics::transfer::Transfer;
+use crate::nics::transfer::{OperationKind, Transfer};
 use crate::topology::Topology;
 
 /// The scheduled tasks of a NIC. In parentheses: what the task's number names, if not a packet.
@@ -165,6 +165,14 @@ impl RailNics {
     #[inline]
     pub(crate) fn acknowledges_datagrams(&self) -> bool {
         matches!(self.kind, RailKind::InfinibandRc | RailKind::Tofu)
+    }
+
+    /// Whether packets of an operation may arrive more than once.
+    #[inline]
+    pub(crate) fn repeats(&self, kind: OperationKind) -> bool {
+        // A datagram that finds no receive slot is sent again, while packets of the first try may be on their way.
+        let is_tried_again = || kind == OperationKind::Datagram && self.slots.is_some() && self.kind == RailKind::InfinibandRc;
+        self.lossy || is_tried_again()
     }
 
     /// Returns the time that the atomic unit takes for one atomic.
