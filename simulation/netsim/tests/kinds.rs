@@ -120,6 +120,35 @@ fn back_pressure_lasts_until_the_user_consumes() {
     assert_eq!(count(fates(&mut netsim)), 2);
 }
 
+/// A user reports each datagram that it takes, also those that the host consumes after a service time, because of another rail without one.
+#[test]
+fn a_slot_with_a_service_time_is_not_freed_before() {
+    let rail = |kind: &str, receive: &str| {
+        format!(
+            r#"
+[[rail]]
+kind = "{kind}"
+{receive}
+nic = {{ overhead_ns = 100, read_gb_per_s = inf, write_gb_per_s = inf, packet_bytes = 1000, header_bytes = 0, control_bytes = 10 }}
+link = {{ gb_per_s = 1, cable_ns = 10 }}
+router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 10, buffer_bytes = 4000 }}
+topology = {{ type = "star" }}
+"#
+        )
+    };
+    let served = rail("infiniband-ud", "receive = { slots = 1, service_ns = 100000 }");
+    let machine = Machine::parse(&format!("name = \"two\"\n{served}{}", rail("infiniband-rc", ""))).unwrap();
+    let mut netsim = Netsim::new(&machine, 2, 1).unwrap();
+    let datagram = NetworkOperation::Datagram { from: 1, to: 0, bytes: 10 };
+    netsim.post_by(Some(0), 1, datagram, 0);
+    while !matches!(netsim.next(), Some(Notice::Effect { token: 0 })) {}
+    netsim.consume(0);
+    netsim.post_by(Some(0), 1, datagram, 1);
+    assert_eq!(fates(&mut netsim)[&1].lost, 1, "its slot is in use for 100 us");
+    netsim.post_by(Some(0), 1, datagram, 2);
+    assert_eq!(fates(&mut netsim)[&2].effects.len(), 1);
+}
+
 /// Packets of a first try that arrive after the beginning of the second one do not count twice: all eight cross the link.
 #[test]
 fn a_datagram_that_is_tried_again_arrives_whole() {

@@ -27,9 +27,9 @@ impl Region {
     /// Frees the receive slot of a datagram that `node` has consumed, if the machine limits the slots and specifies no service time
     /// (`receive.slots` without `receive.service_ns`). Does nothing on other machines, or if no slot is in use.
     pub(crate) fn consume(&mut self, node: u32) {
-        if self.rails.iter().any(|rail| rail.service.is_none()) {
-            self.free_slot(node);
-        }
+        let Some(state) = self.nodes.get_mut(node as usize).filter(|state| state.unconsumed > 0) else { return };
+        state.unconsumed -= 1;
+        self.free_slot(node);
     }
 
     /// Frees a receive slot, if one is in use.
@@ -104,20 +104,23 @@ impl Region {
         }
     }
 
-    /// Schedules the consumption of a complete datagram by the host, if it holds a slot and the machine specifies a service time.
+    /// Schedules the consumption of a complete datagram by the host, if it holds a slot and the machine specifies a service time; else its user
+    /// reports the consumption.
     pub(crate) fn serve_datagram(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
         let nic = transfer.to;
         if !std::mem::take(&mut transfer.slot) {
             return;
         }
-        if let Some(service) = self.rail(nic).service {
-            let (node, now) = (self.node_of(nic), self.queue.now());
-            let state = &mut self.nodes[node as usize];
-            state.service_free = state.service_free.max(now) + service;
-            let done = state.service_free;
-            self.at(nic, done, task::CONSUMED, node);
-        }
+        let (service, node, now) = (self.rail(nic).service, self.node_of(nic), self.queue.now());
+        let state = &mut self.nodes[node as usize];
+        let Some(service) = service else {
+            state.unconsumed += 1;
+            return;
+        };
+        state.service_free = state.service_free.max(now) + service;
+        let done = state.service_free;
+        self.at(nic, done, task::CONSUMED, node);
     }
 
     /// Handles the loss of a packet.

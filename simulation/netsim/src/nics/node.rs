@@ -12,8 +12,10 @@ pub(crate) struct Node {
     pub(crate) copy_free: u64,
     /// When its host can consume the next datagram.
     pub(crate) service_free: u64,
-    /// Number of datagrams that have arrived and are not consumed.
+    /// Number of receive slots in use: of datagrams that arrive, and of those that have arrived and are not consumed.
     pub(crate) slots: u32,
+    /// Number of datagrams that have arrived and of which the user of the simulator reports the consumption.
+    pub(crate) unconsumed: u32,
 }
 
 /// The times of memory that the ranks of a node share, in picoseconds.
