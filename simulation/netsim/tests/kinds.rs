@@ -187,6 +187,28 @@ fn a_receiver_that_is_never_ready_is_an_error_on_rc() {
     assert_eq!(netsim.statistics().retries, 3);
 }
 
+/// The first packet finds no slot while the second one is read.
+#[test]
+fn nothing_is_heard_of_an_operation_that_has_failed() {
+    let extra = "[rail.receive]\nslots = 1\n[rail.reliability]\nnot_ready_retries = 0\n";
+    let slow = description("infiniband-rc", "", 0.0, extra).replace("read_gb_per_s = inf", "read_gb_per_s = 0.5");
+    let mut netsim = Netsim::new(&Machine::parse(&slow).unwrap(), 3, 1).unwrap();
+    netsim.post(1, NetworkOperation::Datagram { from: 1, to: 0, bytes: 10 }, 0);
+    netsim.post(2, NetworkOperation::Datagram { from: 2, to: 0, bytes: 2_000 }, 1);
+    let notices: Vec<_> = std::iter::from_fn(|| netsim.next()).collect();
+    assert_eq!(notices.last(), Some(&Notice::Failed { token: 1, reason: FailureReason::ReceiverNotReady }), "{notices:?}");
+}
+
+/// The owner prepares the bytes for ten milliseconds, ten times the timeout.
+#[test]
+fn a_preparation_is_no_loss() {
+    let failing = "[[rail.failure]]\nrouter = 0\nat_ns = 1e9\n";
+    let mut netsim = Netsim::new(&machine("infiniband-rc", "stages = [[4096, 1e7, inf]]", 0.0, failing), 2, 1).unwrap();
+    netsim.post(0, NetworkOperation::Get { by: 0, at: 1, bytes: 2_000 }, 0);
+    let fates = fates(&mut netsim);
+    assert_eq!((fates[&0].done.len(), &fates[&0].failed[..], netsim.statistics().retries), (1, &[][..], 0));
+}
+
 #[test]
 fn ethernet_drops_at_full_buffers() {
     let (fates, mut netsim) = incast(&machine("ethernet", "", 0.0, ""));

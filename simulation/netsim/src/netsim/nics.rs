@@ -62,7 +62,10 @@ impl Region {
         if stage == 0 {
             return self.list(index);
         }
-        self.transfers[index].pending += 1;
+        let transfer = &mut self.transfers[index];
+        // As long as it is prepared, no timeout repeats it.
+        transfer.line = Line::HeldBack;
+        transfer.pending += 1;
         let free = &mut self.nics[nic as usize].stage_free;
         *free = (*free).max(self.queue.now()).saturating_add(stage);
         let done = *free;
@@ -180,7 +183,8 @@ impl Region {
     fn put_on(&mut self, packet: u32) {
         let Part { transfer: index, sequence, .. } = self.network.packets[packet].part;
         let transfer = &mut self.transfers[index];
-        if sequence + 1 == transfer.packets && !transfer.read {
+        // An operation may have failed while its last packet was read.
+        if sequence + 1 == transfer.packets && !transfer.read && transfer.phase != Phase::Ended {
             transfer.read = true;
             let (token, kind, from) = (transfer.token, transfer.kind, transfer.from);
             self.notices.push_back(Notice::Read { token });

@@ -69,7 +69,7 @@ pub(crate) enum Line {
     Out,
     /// It waits in the list of its NIC.
     Listed,
-    /// It waits for its flow, which may not send now.
+    /// It is prepared, or waits for its flow, which may not send now.
     HeldBack,
 }
 
