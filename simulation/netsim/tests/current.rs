@@ -627,6 +627,23 @@ fn packets_that_overtake_each_other_in_other_planes_are_not_sent_again() {
     assert_eq!((statistics.drops, statistics.retries), (0, 0));
 }
 
+/// Where each output of a router has its own queue, packets that stay in a ring leave in the order in which they came.
+#[test]
+fn packets_that_stay_in_a_ring_keep_their_order() {
+    let ring = lossy_rail("operation", "type = \"ring\", deadlock = \"bubble\"", "").replace("vcs = 3", "vcs = 1");
+    let pauses = ring.replace("buffer_bytes", "pfc = { xoff_bytes = 4000, xon_bytes = 2000 }, buffer_bytes");
+    for machine in [ring.replace("infiniband-rc", "ethernet"), pauses] {
+        let mut netsim = Netsim::new(&Machine::parse(&machine).unwrap(), 8, 1).unwrap();
+        // The puts of node 0 take less time than a packet of node 1, behind which they wait at its router.
+        (0..15).for_each(|token| netsim.post(0, NetworkOperation::Put { from: 0, to: 3, bytes: 50 }, token));
+        netsim.post(1, NetworkOperation::Put { from: 1, to: 3, bytes: 20_000 }, 15);
+        let is_effect = |notice| if let Notice::Effect { token } = notice { Some(token) } else { None };
+        let effects: Vec<u64> = std::iter::from_fn(|| netsim.next()).filter_map(is_effect).collect();
+        assert_eq!(effects, (0..16).collect::<Vec<_>>());
+        assert_eq!(netsim.statistics().drops, 0);
+    }
+}
+
 /// Before a link fails, the times are those of a network without failures, also where packets of an operation take several routes or virtual channels
 /// and overtake each other.
 #[test]

@@ -116,6 +116,15 @@ impl List {
         self.first = index;
     }
 
+    /// Puts a record behind another one of this list.
+    pub(crate) fn push_behind<T: Linked>(&mut self, pool: &mut Pool<T>, other: u32, index: u32) {
+        match self.after(pool, other) {
+            Some(next) => pool[index].link(next),
+            None => self.last = index,
+        }
+        pool[other].link(index);
+    }
+
     #[inline]
     pub(crate) fn pop<T: Linked>(&mut self, pool: &Pool<T>) -> Option<u32> {
         let first = self.first()?;
@@ -145,10 +154,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_list_is_a_queue(steps in prop::collection::vec(0u8..4, 1..100)) {
+        fn a_list_is_a_queue(steps in prop::collection::vec(0u8..5, 1..100)) {
             let (mut pool, mut list, mut oracle) = (Pool::<u32>::new(), List::EMPTY, VecDeque::new());
             for step in steps {
                 match step {
+                    4 => {
+                        let Some(first) = list.first() else { continue };
+                        let index = pool.insert(NONE);
+                        list.push_behind(&mut pool, first, index);
+                        oracle.insert(1, index);
+                    }
                     0 => {
                         let index = list.pop(&pool);
                         prop_assert_eq!(index, oracle.pop_front());

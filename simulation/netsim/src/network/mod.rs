@@ -36,6 +36,7 @@ mod routes;
 mod telemetry;
 
 use std::collections::VecDeque;
+use std::iter::successors;
 
 pub(crate) use self::border::{Border, CarriedOperation, CrossingPacket, FreedRoom, Map, Messages};
 pub(crate) use self::failures::Failures;
@@ -381,17 +382,25 @@ impl Network {
     fn line_up(&mut self, Request { packet, channel, lane, .. }: Request, ring: Ring) -> bool {
         let state = &mut self.channels[channel as usize];
         state.lines |= 1 << (lane - state.lane);
-        let state = &mut self.lanes[lane as usize];
+        let (packets, state) = (&mut self.packets, &mut self.lanes[lane as usize]);
         state.waiting = state.waiting.saturating_add(1);
-        let first = state.line.is_empty() || ring == Ring::Stays;
-        if ring == Ring::Stays {
-            // A packet that stays in a ring may take the room that entering packets must leave free, so it must not wait behind
-            // them. At most one such packet waits: only one lane leads on to this one.
-            state.line.push_first(&mut self.packets, packet);
-        } else {
-            state.line.push(&mut self.packets, packet);
+        let is_empty = state.line.is_empty();
+        if ring != Ring::Stays {
+            state.line.push(packets, packet);
+            return is_empty;
         }
-        first
+        // A packet that stays in a ring may take the room that entering packets must leave free, so it must not wait behind
+        // them. It waits behind others that stay. With queues at inputs there is none: only one lane leads on to this one.
+        let line = state.line;
+        let in_line = successors(line.first(), |&other| line.after(packets, other));
+        match in_line.take_while(|&other| packets[other].ring == Ring::Stays).last() {
+            None => state.line.push_first(packets, packet),
+            Some(other) => {
+                state.line.push_behind(packets, other, packet);
+                return false;
+            }
+        }
+        true
     }
 
     /// Takes the first packet out of a line.
