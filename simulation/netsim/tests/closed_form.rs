@@ -33,6 +33,18 @@ fn a_put_alone() {
     assert_eq!(run(&mut netsim), expected);
 }
 
+/// A packet that a link takes at once has not waited for it.
+#[test]
+fn only_packets_that_wait_for_a_link_are_in_its_queue() {
+    let longest = |senders: u32| {
+        let mut netsim = rx200();
+        (0..senders).for_each(|from| netsim.post(from, NetworkOperation::Put { from, to: 9, bytes: 8 }, from.into()));
+        run(&mut netsim);
+        netsim.statistics().links.iter().map(|link| link.queue_max).max()
+    };
+    assert_eq!([1, 2, 5].map(longest), [0, 1, 4].map(Some));
+}
+
 #[test]
 fn a_get_an_atomic_and_a_copy_alone() {
     let mut netsim = rx200();

@@ -358,7 +358,6 @@ impl Network {
         }
         let state = &mut self.channels[channel as usize];
         state.waiting += 1;
-        state.waiting_max = state.waiting_max.max(state.waiting);
         let request = Request { packet, input, channel, lane };
         if state.lines == 0 {
             let at = self.possible(request, now);
@@ -370,6 +369,8 @@ impl Network {
         } else if self.line_up(request, ring) {
             self.serve(queue, channel);
         }
+        let state = &mut self.channels[channel as usize];
+        state.waiting_max = state.waiting_max.max(state.waiting);
     }
 
     /// The sort key for the choice of a lane: the shortest line first, then the one that has been free longest.
