@@ -22,7 +22,7 @@ impl Machine {
                 pelago_base::Topology::tree(ranks, [("host", per_node)].into_iter().chain(above))
             }
             Places::Grid { nodes_per_router, lengths } => {
-                pelago_base::Topology::grid(ranks, nodes_per_router * per_node, &lengths)
+                pelago_base::Topology::grid(ranks, nodes_per_router.saturating_mul(per_node), &lengths)
             }
         }
     }
@@ -109,6 +109,13 @@ mod tests {
         ] {
             assert_eq!(rail(4, text).unwrap().topology(200, 2).levels(), levels, "{text}");
         }
+    }
+
+    /// A router may have places for more ranks than a number of 32 bits counts.
+    #[test]
+    fn all_ranks_of_a_job_fit_at_one_router() {
+        let ring = rail(2, r#"type = "ring", nodes_per_router = 2147483648"#).unwrap();
+        assert_eq!(ring.topology(200, 2).levels(), [("router", 1)]);
     }
 
     #[test]
