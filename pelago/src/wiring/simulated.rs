@@ -170,12 +170,15 @@ pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &SimulationOutcome<
             Some(exit_code(fault))
         }
         None => {
-            let given_up = match outcome.given_up {
-                0 => String::new(),
-                count => format!(
-                    "; before, the network has given up {count} operations after as many repetitions as the machine permits"
-                ),
-            };
+            let given_up = outcome.first_given_up.map_or_else(String::new, |(rank, target)| {
+                let count = match outcome.given_up {
+                    1 => format!("an operation of rank {rank}"),
+                    count => format!("{count} operations, the first of rank {rank}"),
+                };
+                format!(
+                    "; before, the network has given up {count} on rank {target}, after as many repetitions as the machine permits"
+                )
+            });
             eprintln!("pelago: {fault}, after {when}{}{given_up}", told(&outcome.stuck));
             Some(exit_code(fault))
         }

@@ -53,6 +53,8 @@ pub struct SimulationOutcome<R> {
     pub lost: Vec<Rank>,
     /// Number of operations that the simulated NICs have given up, as they had been repeated for as often as the machine permits.
     pub given_up: u64,
+    /// The initiator and the target of the first of these operations.
+    pub first_given_up: Option<(Rank, Rank)>,
 }
 
 /// Runs `body` as every rank until all have ended. Each rank gets its own platform, which takes no space on its stack.
@@ -272,8 +274,8 @@ fn outcome<R>(
     let counters = job.stations.as_ref().map(Stations::counters).unwrap_or_default();
     let facts = || facts(settings, &statistics, end, fault);
     let report = job.recorder.take().map(|recorder| recorder.finish(facts()));
-    let (lost, given_up) = (job.failed_ranks().collect(), job.given_up);
-    SimulationOutcome { results, failed, end, statistics, counters, report, fault, stuck, lost, given_up }
+    let (lost, given_up, first_given_up) = (job.failed_ranks().collect(), job.given_up, job.first_given_up);
+    SimulationOutcome { results, failed, end, statistics, counters, report, fault, stuck, lost, given_up, first_given_up }
 }
 
 /// Makes the platform of a rank. Not inlined, so that its frame does not stay on the stack of the rank.

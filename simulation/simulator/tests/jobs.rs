@@ -196,6 +196,8 @@ fn what_the_network_gives_up_is_counted() {
     let outcome = run(&lossy, |world| world.barrier());
     assert_eq!(outcome.fault, Some(Fault::Deadlock));
     assert!(outcome.given_up > 0);
+    let (rank, target) = outcome.first_given_up.unwrap();
+    assert_eq!(u32::from(rank) + u32::from(target), 1, "between ranks 0 and 1");
 }
 
 /// A job that ends early leaves bytes on the way. What links send after its end is no part of their use of its time.

@@ -159,9 +159,16 @@ impl SimulatedJob {
 
     /// Ends an operation that the network has failed to perform.
     pub(super) fn fail_operation(&mut self, number: u32) {
-        self.given_up += 1;
-        let failed = self.operations.get(number).operation.target(&self.memory);
+        let PendingOperation { rank, operation, .. } = self.operations.get(number);
+        let (rank, failed) = (*rank, operation.target(&self.memory));
+        self.note_given_up(rank, failed);
         self.end(number, Some(Failure::Unreachable(failed)));
+    }
+
+    /// Counts an operation of `rank` on `target` that the network has given up.
+    pub(super) fn note_given_up(&mut self, rank: Rank, target: Rank) {
+        self.given_up += 1;
+        self.first_given_up = self.first_given_up.or(Some((rank, target)));
     }
 
     /// Handles the end of an operation in the network: its initiator gets the completion once the operation has taken effect.

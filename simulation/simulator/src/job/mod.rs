@@ -102,6 +102,8 @@ pub(crate) struct SimulatedJob {
     failed_ranks: BTreeSet<Rank>,
     /// Number of operations that the network has failed to perform.
     pub(crate) given_up: u64,
+    /// The initiator and the target of the first of them.
+    pub(crate) first_given_up: Option<(Rank, Rank)>,
 }
 
 impl SimulatedJob {
@@ -146,6 +148,7 @@ impl SimulatedJob {
             tolerated_failures: Vec::new(),
             failed_ranks: BTreeSet::new(),
             given_up: 0,
+            first_given_up: None,
         };
         job.cores = Cores::of(&settings.machine, ranks, per_node);
         (0..ranks).for_each(|rank| job.admit(rank));

@@ -41,12 +41,16 @@ impl SimulatedJob {
 
     /// Ends a two-sided message in the network: its sender gets the completion.
     pub(super) fn end_message(&mut self, number: u32, failed: Option<FailureReason>) {
-        let result = match (failed, self.messages.receiver(number)) {
+        let receiver = self.messages.receiver(number);
+        let result = match (failed, receiver) {
             (Some(FailureReason::ReceiverNotReady), Some(to)) => Err(Failure::NotReady(to)),
             (Some(_), Some(to)) => Err(Failure::Unreachable(to)),
             _ => Ok(0),
         };
         if let Some((from, token)) = self.messages.complete(number, failed.is_some()) {
+            if let (Some(_), Some(to)) = (failed, receiver) {
+                self.note_given_up(from, to);
+            }
             self.add_completion(from, Completion { token, result });
         }
     }
