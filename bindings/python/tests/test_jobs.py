@@ -195,6 +195,21 @@ PARTS = """
         flag.wait_until(0, "==", 1)
         assert list(table.local[:, 1]) == [9, 9, 2, 9] and list(table.local[2]) == [1, 2, 3, 4]
         world.barrier()
+        # Parts without elements, also behind the last row.
+        for nothing in (np.s_[4:, 1:], np.s_[9:, 3], np.s_[2:2, :]):
+            shape = np.empty((4, 4))[nothing].shape
+            table.put(right, np.empty(shape, np.int64), nothing).wait()
+            assert table.get(right, nothing).shape == shape
+        # Indices and counts of any type of integers of NumPy.
+        for length in (200, 1000):
+            row = world.array(length, np.int64)
+            row.local[:] = np.arange(length)
+            world.barrier()
+            for kind in (np.int8, np.uint8, np.int16, np.uint64):
+                rest = np.arange(5, length)
+                assert np.array_equal(row.get(right, kind(5)), rest) and np.array_equal(row.start_get(right, kind(5)).wait(), rest)
+                assert list(row.start_get(right, kind(5), kind(100)).wait()) == list(range(5, 105))
+            world.barrier()
         every = [table.start_get(rank, 8, 4) for rank in range(size)] + [table.start_get(right), table.start_get(left, 16)]
         for get in every[:size]:
             assert list(get.wait()) == [1, 2, 3, 4] and get.test() and get.wait() is get.wait()

@@ -225,7 +225,7 @@ class SymmetricArray:
         return first, blocks, data
 
     def _count(self, index: int, count: int | None) -> int:
-        left = self._size - index
+        left = self._size - integer(index)
         wanted = left if count is None else integer(count)
         if not 0 <= wanted <= left:
             raise IndexError(f"{wanted} elements from element {index} of {self._size}")

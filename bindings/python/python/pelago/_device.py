@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pelago import _pelago
-from pelago._array import SymmetricArray, bytes_of, plain, shape_of
+from pelago._array import SymmetricArray, bytes_of, integer, plain, shape_of
 
 _KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 """DLPack's codes of types, by NumPy's."""
@@ -58,7 +58,7 @@ class DeviceArray(SymmetricArray):
     def copy(self, rank: int, index: int, count: int, to_index: int = 0) -> _pelago.Handle:
         """Copies `count` of this rank's elements from `index` on to `rank`, from `to_index` on there, without a way through the program."""
         source, target = self._offset(index), self._offset(to_index)
-        return self._memory.copy((rank, target), self._memory, source, count * self._dtype.itemsize)
+        return self._memory.copy((rank, target), self._memory, source, integer(count) * self._dtype.itemsize)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

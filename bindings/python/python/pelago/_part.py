@@ -40,6 +40,9 @@ def part(index: Index, shape: tuple[int, ...], element: int) -> tuple[int, Block
             begin = _place(one, length)
         first += begin * stride
         stride *= length
+    if 0 in lengths:
+        # An empty part may begin past the end.
+        first = 0
     return first, _joined(blocks, element), tuple(reversed(lengths))
 
 
