@@ -62,6 +62,8 @@ pub(crate) struct Library {
     factory: Mutex<Option<ContextFactory>>,
     /// The provided level of thread support, `SHMEM_THREAD_…`.
     pub(crate) threads: AtomicU32,
+    /// The highest level that a PE has requested: PEs may request different ones, and synchronize in the same way.
+    pub(crate) threads_of_all: AtomicU32,
     /// Number of initializations without a matching finalization.
     pub(crate) depth: AtomicU32,
     /// Whether collective operations compare their arguments.
@@ -213,7 +215,7 @@ impl Library {
         let contexts: Box<[OnceLock<ContextSlot>]> = (0..CONTEXTS_MAX).map(|_| OnceLock::new()).collect();
         let state = ContextState { context: job, job: Some(job) };
         contexts[0].get_or_init(|| ContextSlot::new(state, is_simulated));
-        let [threads, depth] = [const { AtomicU32::new(0) }; 2];
+        let [threads, threads_of_all, depth] = [const { AtomicU32::new(0) }; 3];
         let variables = statics.iter().max_by_key(|area| area.bytes).copied().unwrap_or_default();
         Self {
             direct: [heap, variables].map(|area| reach.window(area.start, GlobalAddress::from_bits(area.bits), area.bytes)),
@@ -230,6 +232,7 @@ impl Library {
             teams,
             factory: Mutex::new(None),
             threads,
+            threads_of_all,
             depth,
             is_debugged: AtomicBool::new(false),
             reach,
@@ -406,9 +409,9 @@ impl Library {
         made.filter(move |slot| slot.is_used.load(Ordering::Relaxed) && slot.team() == team)
     }
 
-    /// Whether several threads may call at once.
+    /// Whether several threads of a PE of the job may call at once.
     pub(crate) fn has_threads(&self) -> bool {
-        self.threads.load(Ordering::Relaxed) == THREAD_MULTIPLE as u32
+        self.threads_of_all.load(Ordering::Relaxed) == THREAD_MULTIPLE as u32
     }
 
     /// Returns the value of `result`, or ends the job if it is an error.

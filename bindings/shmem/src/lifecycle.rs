@@ -35,23 +35,31 @@ pub(crate) fn init(routine: &'static str, requested: c_int) -> c_int {
     if let Some(library) = process.library.get() {
         // No other thread changes the depth while the lock is held.
         let depth = library.depth.load(Ordering::Acquire);
-        library.set_depth(depth + 1);
         if depth == 0 {
-            library.threads.store(requested as u32, Ordering::Relaxed);
+            begin(library, routine, requested);
         }
+        library.set_depth(depth + 1);
         return library.threads.load(Ordering::Relaxed) as c_int;
     }
     let library = match join(routine) {
         Ok(parts) => process.library.get_or_init(|| Library::new(parts)),
         Err(error) => end(routine, &error, None),
     };
-    library.threads.store(requested as u32, Ordering::Relaxed);
     library.is_debugged.store(variable("DEBUG").is_some(), Ordering::Relaxed);
-    let met = library.default_context().monitor.with(|state| state.job.map_or(Ok(()), |job| job.barrier()));
-    library.or_end(routine, met);
+    begin(library, routine, requested);
     library.set_depth(1);
     tell(library);
     requested
+}
+
+/// Sets the level of thread support, and that of all PEs. Returns after all PEs have joined.
+fn begin(library: &Library, routine: &'static str, requested: c_int) {
+    library.threads.store(requested as u32, Ordering::Relaxed);
+    let mut levels = [requested as u64];
+    let met =
+        library.default_context().monitor.with(|state| state.job.map_or(Ok(()), |job| job.allreduce(&mut levels, u64::max)));
+    library.or_end(routine, met);
+    library.threads_of_all.store(levels[0] as u32, Ordering::Relaxed);
 }
 
 /// Prints the information that `SHMEM_VERSION` and `SHMEM_INFO` request, at the first PE.

@@ -99,8 +99,11 @@ int main(int count, char **arguments) {
     shmem_query_initialized(&is_initialized);
     if (is_initialized)
         return 1;
-    /* Once more. */
-    shmem_init();
+    /* Once more, with PEs that request different levels: all synchronize in the same way. */
+    int level = me % 2 ? SHMEM_THREAD_MULTIPLE : SHMEM_THREAD_SINGLE;
+    CHECK(shmem_init_thread(level, &provided) == 0 && provided >= level);
+    for (int i = 0; i < 3; i++)
+        shmem_sync_all();
     long *again = shmem_malloc(8);
     shmem_p(again, 9L, (me + 1) % n);
     shmem_barrier_all();
