@@ -167,7 +167,7 @@ export! { fn shmem_team_translate_pe(src_team: usize, src_pe: c_int, dest_team: 
 /// Returns the number of contexts that a configuration requests.
 fn contexts(config: *const TeamConfig, mask: c_long) -> c_int {
     // SAFETY: B4.
-    unsafe { config.as_ref() }.filter(|_| mask & NUM_CONTEXTS != 0).map_or(0, |config| config.num_contexts.max(0))
+    unsafe { config.as_ref() }.filter(|_| mask & NUM_CONTEXTS != 0).map_or(0, |config| config.num_contexts)
 }
 
 export! { fn shmem_team_split_strided(
@@ -208,13 +208,14 @@ export! { fn shmem_team_split_2d(
     let (x, y) = (me % xrange, me / xrange);
     let row = teams::strided(run.members, y * xrange, 1, xrange.min(size - y * xrange));
     let column = teams::strided(run.members, x, xrange, (size - x + xrange - 1) / xrange);
-    for (members, config, mask, argument, into) in [
-        (row, xaxis_config, xaxis_mask, "xaxis_team", xaxis_team),
-        (column, yaxis_config, yaxis_mask, "yaxis_team", yaxis_team),
-    ] {
-        let Some(team) = teams::make(&run, &NewTeam { members, contexts: contexts(config, mask) }) else { return -1 };
-        answer(routine, argument, into, team);
-    }
+    let Some(x) = teams::make(&run, &NewTeam { members: row, contexts: contexts(xaxis_config, xaxis_mask) }) else { return -1 };
+    let Some(y) = teams::make(&run, &NewTeam { members: column, contexts: contexts(yaxis_config, yaxis_mask) }) else {
+        // Both teams exist, or none.
+        teams::destroy(run.library, routine, x);
+        return -1;
+    };
+    answer(routine, "xaxis_team", xaxis_team, x);
+    answer(routine, "yaxis_team", yaxis_team, y);
     0
 }}
 

@@ -113,6 +113,28 @@ int main(int count, char **arguments) {
     shmem_team_t none;
     CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n + 1, NULL, 0, &none) != 0 && none == SHMEM_TEAM_INVALID);
     CHECK(shmem_team_split_strided(SHMEM_TEAM_INVALID, 0, 1, 1, NULL, 0, &none) != 0 && none == SHMEM_TEAM_INVALID);
+    /* More contexts than a PE can have, or fewer than none. */
+    for (int contexts = -1; contexts <= 1 << 20; contexts += (1 << 20) + 1) {
+        config.num_contexts = contexts;
+        none = SHMEM_TEAM_WORLD;
+        CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, &config, SHMEM_TEAM_NUM_CONTEXTS, &none) != 0);
+        CHECK(none == SHMEM_TEAM_INVALID);
+        /* Without the mask, the number has no effect. */
+        CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, &config, 0, &none) == 0);
+        shmem_team_destroy(none);
+    }
+    /* If there is room for one team only, a split into rows and columns makes none. */
+    static shmem_team_t all[200];
+    int made = 0;
+    while (shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, all + made) == 0)
+        CHECK(++made < 200);
+    shmem_team_destroy(all[--made]);
+    shmem_team_t row = SHMEM_TEAM_WORLD, column = SHMEM_TEAM_WORLD;
+    CHECK(shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, NULL, 0, &row, NULL, 0, &column) != 0);
+    CHECK(row == SHMEM_TEAM_INVALID && column == SHMEM_TEAM_INVALID);
+    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, all + made) == 0);
+    for (; made >= 0; made--)
+        shmem_team_destroy(all[made]);
     /* Many contexts of all PEs. */
     shmem_ctx_t contexts[20];
     for (int i = 0; i < 20; i++)
