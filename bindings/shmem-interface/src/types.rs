@@ -22,7 +22,8 @@ const fn of(name: &'static str, c: &'static str, canonical: &'static str, bytes:
 const FLOAT: Type = of("float", "float", "float", 4, "f32");
 const DOUBLE: Type = of("double", "double", "double", 8, "f64");
 const LONG_DOUBLE: Type = of("longdouble", "long double", "long double", 16, "LongDouble");
-const CHAR: Type = of("char", "char", "char", 1, "i8");
+// Signed on x86-64, unsigned on aarch64.
+const CHAR: Type = of("char", "char", "char", 1, "c_char");
 const SCHAR: Type = of("schar", "signed char", "signed char", 1, "i8");
 const SHORT: Type = of("short", "short", "short", 2, "i16");
 const INT: Type = of("int", "int", "int", 4, "i32");

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 #![allow(unused_imports, reason = "each file of exports uses some")]
 
-pub(crate) use std::ffi::{c_int, c_long, c_void};
+pub(crate) use std::ffi::{c_char, c_int, c_long, c_void};
 
 pub(crate) use pelago_base::AtomicOperator;
 

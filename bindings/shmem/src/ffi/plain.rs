@@ -3,7 +3,6 @@
 //! Invariant B4 is stated in `mod.rs`.
 #![allow(unsafe_code)]
 
-use std::ffi::c_char;
 use std::sync::atomic::Ordering;
 
 use super::macros::*;

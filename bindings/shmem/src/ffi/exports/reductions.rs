@@ -50,7 +50,7 @@ reduce!(u32, Xor, shmem_uint32_xor_reduce);
 reduce!(u64, Xor, shmem_uint64_xor_reduce);
 reduce!(u64, Xor, shmem_size_xor_reduce);
 
-reduce!(i8, Max, shmem_char_max_reduce);
+reduce!(c_char, Max, shmem_char_max_reduce);
 reduce!(i8, Max, shmem_schar_max_reduce);
 reduce!(i16, Max, shmem_short_max_reduce);
 reduce!(i32, Max, shmem_int_max_reduce);
@@ -75,7 +75,7 @@ reduce!(f32, Max, shmem_float_max_reduce);
 reduce!(f64, Max, shmem_double_max_reduce);
 reduce!(LongDouble, Max, shmem_longdouble_max_reduce);
 
-reduce!(i8, Min, shmem_char_min_reduce);
+reduce!(c_char, Min, shmem_char_min_reduce);
 reduce!(i8, Min, shmem_schar_min_reduce);
 reduce!(i16, Min, shmem_short_min_reduce);
 reduce!(i32, Min, shmem_int_min_reduce);
@@ -100,7 +100,7 @@ reduce!(f32, Min, shmem_float_min_reduce);
 reduce!(f64, Min, shmem_double_min_reduce);
 reduce!(LongDouble, Min, shmem_longdouble_min_reduce);
 
-reduce!(i8, Sum, shmem_char_sum_reduce);
+reduce!(c_char, Sum, shmem_char_sum_reduce);
 reduce!(i8, Sum, shmem_schar_sum_reduce);
 reduce!(i16, Sum, shmem_short_sum_reduce);
 reduce!(i32, Sum, shmem_int_sum_reduce);
@@ -127,7 +127,7 @@ reduce!(LongDouble, Sum, shmem_longdouble_sum_reduce);
 reduce!(Complex<f64>, Sum, shmem_complexd_sum_reduce);
 reduce!(Complex<f32>, Sum, shmem_complexf_sum_reduce);
 
-reduce!(i8, Product, shmem_char_prod_reduce);
+reduce!(c_char, Product, shmem_char_prod_reduce);
 reduce!(i8, Product, shmem_schar_prod_reduce);
 reduce!(i16, Product, shmem_short_prod_reduce);
 reduce!(i32, Product, shmem_int_prod_reduce);
@@ -154,7 +154,7 @@ reduce!(LongDouble, Product, shmem_longdouble_prod_reduce);
 reduce!(Complex<f64>, Product, shmem_complexd_prod_reduce);
 reduce!(Complex<f32>, Product, shmem_complexf_prod_reduce);
 
-scan!(i8, true, shmem_char_sum_inscan);
+scan!(c_char, true, shmem_char_sum_inscan);
 scan!(i8, true, shmem_schar_sum_inscan);
 scan!(i16, true, shmem_short_sum_inscan);
 scan!(i32, true, shmem_int_sum_inscan);
@@ -181,7 +181,7 @@ scan!(LongDouble, true, shmem_longdouble_sum_inscan);
 scan!(Complex<f64>, true, shmem_complexd_sum_inscan);
 scan!(Complex<f32>, true, shmem_complexf_sum_inscan);
 
-scan!(i8, false, shmem_char_sum_exscan);
+scan!(c_char, false, shmem_char_sum_exscan);
 scan!(i8, false, shmem_schar_sum_exscan);
 scan!(i16, false, shmem_short_sum_exscan);
 scan!(i32, false, shmem_int_sum_exscan);
