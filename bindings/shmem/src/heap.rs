@@ -24,9 +24,22 @@ fn with_heap<R>(library: &Library, f: impl FnOnce(&mut pelago_memory::Heap) -> R
 fn take(library: &Library, alignment: usize, bytes: usize) -> *mut c_void {
     let area = library.heap_area();
     let least = if bytes >= PAGE_BYTES { PAGE_BYTES } else { ALIGNMENT };
-    let rounded = (bytes as u64).checked_next_multiple_of(ALIGNMENT as u64);
-    let offset = rounded.and_then(|bytes| with_heap(library, |heap| heap.allocate(bytes, alignment.max(least) as u64)));
+    let offset = rounded(bytes).and_then(|bytes| with_heap(library, |heap| heap.allocate(bytes, alignment.max(least) as u64)));
     offset.map_or(std::ptr::null_mut(), |offset| (area.start + offset as usize) as *mut c_void)
+}
+
+/// Returns the size of the memory of an object of `bytes` bytes.
+fn rounded(bytes: usize) -> Option<u64> {
+    (bytes as u64).checked_next_multiple_of(ALIGNMENT as u64)
+}
+
+/// Changes the size of an object at its place, without synchronization with the other PEs. Returns its previous and its new size; `None` if there is no
+/// room, or no object at `pointer`.
+fn resize(library: &Library, pointer: *mut c_void, bytes: usize) -> Option<(u64, u64)> {
+    let (offset, size) = ((pointer as usize).checked_sub(library.heap_area().start)?, rounded(bytes)?);
+    let begins_well = bytes < PAGE_BYTES || offset.is_multiple_of(PAGE_BYTES);
+    let before = if begins_well { with_heap(library, |heap| heap.resize(offset as u64, size)) } else { None };
+    before.map(|before| (before, size))
 }
 
 /// Frees without synchronization with the other PEs. Returns the size of the object; `None` if there is no object at `pointer`.
@@ -85,7 +98,15 @@ pub(crate) fn reallocate(routine: &'static str, pointer: *mut c_void, bytes: usi
         return std::ptr::null_mut();
     }
     let library = library(routine);
-    collectives::compare(library, routine, &[pointer as usize as u64 - library.heap_area().start as u64, bytes as u64]);
+    collectives::compare(library, routine, &[(pointer as usize).wrapping_sub(library.heap_area().start) as u64, bytes as u64]);
+    if let Some((before, size)) = resize(library, pointer, bytes) {
+        // After the barrier, no PE uses the bytes that the object has lost. They are allocated again after the next barrier at the earliest.
+        collectives::barrier_all(routine);
+        if before >= size + PAGE_BYTES as u64 {
+            clear(library, pointer.wrapping_byte_add(size as usize), (before - size) as usize);
+        }
+        return pointer;
+    }
     let moved = take(library, ALIGNMENT, bytes);
     if moved.is_null() {
         return moved;
@@ -98,6 +119,9 @@ pub(crate) fn reallocate(routine: &'static str, pointer: *mut c_void, bytes: usi
     };
     // SAFETY: both objects are allocated, have at least this length, and do not overlap. The old one is reused after the barrier at the earliest.
     unsafe { std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), moved.cast::<u8>(), bytes.min(before as usize)) };
+    if before >= PAGE_BYTES as u64 {
+        clear(library, pointer, before as usize);
+    }
     collectives::barrier_all(routine);
     moved
 }

@@ -50,6 +50,19 @@ impl Heap {
         Some(bytes)
     }
 
+    /// Changes the length of the range that `allocate` returned, and returns its previous number of bytes. `None`, and no change, if `offset` is not
+    /// allocated or too few bytes are free behind the range.
+    pub fn resize(&mut self, offset: u64, bytes: u64) -> Option<u64> {
+        let before = *self.used.get(&offset)?;
+        let end = offset + before;
+        let free_end = end + self.free.get(&end).copied().unwrap_or(0);
+        let new_end = offset.checked_add(bytes.max(1)).filter(|&new_end| new_end <= free_end)?;
+        self.free.remove(&end);
+        self.insert_free(new_end, free_end - new_end);
+        self.used.insert(offset, new_end - offset);
+        Some(before)
+    }
+
     /// Returns the number of allocated bytes.
     pub fn bytes_used(&self) -> u64 {
         self.used.values().sum()
@@ -71,12 +84,14 @@ mod tests {
     enum Operation {
         Allocate { bytes: u64, align_bits: u32 },
         Free(prop::sample::Index),
+        Resize { object: prop::sample::Index, bytes: u64 },
     }
 
     fn operation() -> impl Strategy<Value = Operation> {
         prop_oneof![
             (0u64..200, 0u32..8).prop_map(|(bytes, align_bits)| Operation::Allocate { bytes, align_bits }),
             any::<prop::sample::Index>().prop_map(Operation::Free),
+            (any::<prop::sample::Index>(), 0u64..300).prop_map(|(object, bytes)| Operation::Resize { object, bytes }),
         ]
     }
 
@@ -110,7 +125,20 @@ mod tests {
                         prop_assert_eq!(heap.free(offset), Some(end - offset));
                         prop_assert_eq!(heap.free(offset), None);
                     }
-                    Operation::Free(_) => {}
+                    Operation::Resize { object, bytes } if !live.is_empty() => {
+                        let object = object.index(live.len());
+                        let (offset, end) = live[object];
+                        let behind = live.iter().map(|&(start, _)| start).filter(|&start| start >= end).min().unwrap_or(BYTES);
+                        let new_end = offset + bytes.max(1);
+                        let expected = (new_end <= behind).then_some(end - offset);
+                        prop_assert_eq!(heap.resize(offset, bytes), expected);
+                        if expected.is_some() {
+                            live[object].1 = new_end;
+                        }
+                        let is_used = |offset| live.iter().any(|&(start, _)| start == offset);
+                        prop_assert!(is_used(offset + 1) || heap.resize(offset + 1, 1).is_none());
+                    }
+                    Operation::Free(_) | Operation::Resize { .. } => {}
                 }
                 prop_assert_eq!(heap.bytes_used(), live.iter().map(|(start, end)| end - start).sum::<u64>());
             }

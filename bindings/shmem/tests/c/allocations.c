@@ -73,6 +73,13 @@ int main(int count, char **arguments) {
     unsigned char *large = shmem_malloc(4 << 20);
     CHECK(large != NULL);
     shmem_free(large);
+    /* An object that takes most of the heap becomes smaller, and as large as before. */
+    size_t most = (size_t)1 << 46;
+    while ((large = shmem_malloc(most)) == NULL)
+        most /= 2;
+    large[0] = 7;
+    CHECK(shmem_realloc(large, most - 4096) == large && shmem_realloc(large, most) == large && large[0] == 7);
+    shmem_free(large);
     good();
     shmem_finalize();
     return 0;
