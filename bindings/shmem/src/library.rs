@@ -68,6 +68,10 @@ pub(crate) struct Library {
     pub(crate) depth: AtomicU32,
     /// Whether collective operations compare their arguments.
     pub(crate) is_debugged: AtomicBool,
+    /// A bit for each PE of this host to whose memory the program has a pointer, from the first PE of this host on.
+    pointed: Box<[AtomicU64]>,
+    /// Whether there is such a PE.
+    has_pointers: AtomicBool,
 }
 
 /// A context: operations with their own order and completion.
@@ -216,6 +220,7 @@ impl Library {
         let state = ContextState { context: job, job: Some(job) };
         contexts[0].get_or_init(|| ContextSlot::new(state, is_simulated));
         let [threads, threads_of_all, depth] = [const { AtomicU32::new(0) }; 3];
+        let pointed = (0..reach.ranks().len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let variables = statics.iter().max_by_key(|area| area.bytes).copied().unwrap_or_default();
         Self {
             direct: [heap, variables].map(|area| reach.window(area.start, GlobalAddress::from_bits(area.bits), area.bytes)),
@@ -235,6 +240,8 @@ impl Library {
             threads_of_all,
             depth,
             is_debugged: AtomicBool::new(false),
+            pointed,
+            has_pointers: AtomicBool::new(false),
             reach,
         }
     }
@@ -407,6 +414,35 @@ impl Library {
     pub(crate) fn contexts_of(&self, team: usize) -> impl Iterator<Item = &ContextSlot> {
         let made = self.contexts.iter().skip(1).filter_map(OnceLock::get);
         made.filter(move |slot| slot.is_used.load(Ordering::Relaxed) && slot.team() == team)
+    }
+
+    /// Records that the program has a pointer to memory of another PE of this host.
+    pub(crate) fn note_pointer(&self, rank: u32) {
+        let Some(local) = self.reach.ranks().next().map(|first| rank - first.number()) else { return };
+        self.pointed[local as usize / 64].fetch_or(1 << (local % 64), Ordering::Relaxed);
+        self.has_pointers.store(true, Ordering::Release);
+    }
+
+    /// Wakes the PEs to whose memory the program has pointers: it may have stored there, which rings no doorbell.
+    #[inline]
+    pub(crate) fn announce_stores(&self) {
+        if self.has_pointers.load(Ordering::Acquire) {
+            self.ring_pointed();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ring_pointed(&self) {
+        for (bits, first) in self.pointed.iter().zip(self.reach.ranks().step_by(64)) {
+            let mut bits = bits.load(Ordering::Relaxed);
+            while bits != 0 {
+                if let Some(bell) = self.reach.bell(Rank::new(first.number() + bits.trailing_zeros())) {
+                    bell.ring();
+                }
+                bits &= bits - 1;
+            }
+        }
     }
 
     /// Whether several threads of a PE of the job may call at once.

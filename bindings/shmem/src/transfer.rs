@@ -442,13 +442,15 @@ pub(crate) fn local_pointer(routine: &str, address: *const c_void, rank: u32) ->
         return address.cast_mut();
     }
     let Some(bits) = library.symmetric(address as usize, 1) else { return std::ptr::null_mut() };
-    let cells = library.reach.cells(library.at(bits, rank), 1);
-    cells.map_or(std::ptr::null_mut(), |cells| cells.pointer().as_ptr().cast())
+    let Some(cells) = library.reach.cells(library.at(bits, rank), 1) else { return std::ptr::null_mut() };
+    library.note_pointer(rank);
+    cells.pointer().as_ptr().cast()
 }
 
 /// Orders puts, atomics and signals of a context for each target.
 pub(crate) fn order(routine: &str, context: usize) {
     let library = library(routine);
+    library.announce_stores();
     if context != crate::library::INVALID {
         library.or_end(routine, library.context(routine, context).fence());
     }
@@ -457,6 +459,7 @@ pub(crate) fn order(routine: &str, context: usize) {
 /// Completes the operations of a context.
 pub(crate) fn complete(routine: &str, context: usize) {
     let library = library(routine);
+    library.announce_stores();
     if context != crate::library::INVALID {
         library.or_end(routine, library.context(routine, context).quiet());
     }
@@ -465,6 +468,7 @@ pub(crate) fn complete(routine: &str, context: usize) {
 /// Completes the operations of a context to some PEs.
 pub(crate) fn complete_some(routine: &str, context: usize, pes: *const c_int, count: usize) {
     let library = library(routine);
+    library.announce_stores();
     if context == crate::library::INVALID || count == 0 {
         return;
     }

@@ -158,6 +158,8 @@ impl<T: Waitable> Elements<T> {
                 std::hint::spin_loop();
             }
         }
+        // The PE whose answer this PE awaits may sleep until it sees a store.
+        self.library.announce_stores();
         let word = Some(self.values as usize).filter(|_| self.count == 1);
         let word = word.and_then(|address| self.library.symmetric(address, size_of::<T>()));
         let word = word.and_then(|bits| self.library.awaited(self.library.at(bits, self.library.me)));
@@ -172,6 +174,7 @@ impl<T: Waitable> Elements<T> {
         if found.is_some() {
             return found;
         }
+        self.library.announce_stores();
         progress(self.library);
         look()
     }

@@ -39,6 +39,7 @@ impl ActiveSet {
     /// Returns the active set of a call. Ends the job if the set is not valid.
     pub(crate) fn new(routine: &'static str, start: c_int, log_stride: c_int, size: c_int, psync: *mut c_long) -> Self {
         let library = library(routine);
+        library.announce_stores();
         let is_possible = start >= 0 && (0..31).contains(&log_stride) && size > 0;
         let members = Members { start: start as u32, stride: 1 << log_stride.clamp(0, 31), size: size as u32 };
         if !is_possible || i64::from(start) + (i64::from(size) - 1) * members.stride >= i64::from(library.size) {

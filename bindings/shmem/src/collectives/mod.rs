@@ -108,6 +108,7 @@ impl Run<'static> {
     /// Begins an operation of the team with the handle `team`.
     pub(crate) fn begin(routine: &'static str, team: usize) -> Self {
         let library = library(routine);
+        library.announce_stores();
         let (index, team) = library.team(routine, team);
         let turn = match team.turn.try_lock() {
             Ok(turn) => turn,

@@ -1,5 +1,8 @@
 /* Waits, tests, signals and order. */
+#define _GNU_SOURCE
 #include "check.h"
+
+#include <unistd.h>
 
 static long flags[8];
 static int words[8];
@@ -79,6 +82,18 @@ int main(int count, char **arguments) {
     while (!shmem_test(flags + 1, SHMEM_CMP_EQ, 1L))
         ;
     shmem_long_wait(flags + 1, 0);
+    shmem_barrier_all();
+    /* A store by a pointer wakes the PE that waits for it: otherwise each of these takes half a second. */
+    static long turn;
+    long *next = shmem_ptr(&turn, right);
+    for (long hop = me; n > 1 && next != NULL && hop < 300; hop += n) {
+        if (hop > 0)
+            shmem_wait_until(&turn, SHMEM_CMP_EQ, hop);
+        usleep(1000); /* the next PE sleeps now */
+        __atomic_store_n(next, hop + 1, __ATOMIC_RELEASE);
+        if (hop % 2)
+            shmem_fence();
+    }
     shmem_barrier_all();
     good();
     shmem_finalize();
