@@ -170,9 +170,13 @@ impl Registrations {
         bytes: usize,
     ) -> Result<u64, Refusal> {
         let refused = Refusal::NoMemory { address, bytes };
-        let is_whole = bytes > 0 && address.checked_add(bytes).is_some() && bytes as u64 <= memory.layout().segment_bytes();
+        let is_whole = bytes > 0 && address.checked_add(bytes).is_some();
         if !is_whole || !is_mapped(address, bytes) {
             return Err(refused);
+        }
+        let limit = memory.layout().segment_bytes();
+        if bytes as u64 > limit {
+            return Err(Refusal::LongRegion { bytes, limit });
         }
         let region = Registration::new(world, memory, address, bytes)?;
         Ok(self.keys.insert(region).ok_or(Refusal::TooMany("registered regions"))? as u64)

@@ -35,6 +35,10 @@ pub(crate) enum Refusal {
     Color(i32),
     #[error("{bytes} bytes at {address:#x} are not memory of this process")]
     NoMemory { address: usize, bytes: usize },
+    #[error(
+        "a region of {bytes} bytes is too long: at most {limit}, as a heap; start the job with a larger heap (--heap, PELAGO_HEAP)"
+    )]
+    LongRegion { bytes: usize, limit: u64 },
     #[error("{0:#x} is not the key of memory that is registered now")]
     Key(u64),
     #[error("the size of starter memory cannot be {0:?}: it is a number of bytes")]

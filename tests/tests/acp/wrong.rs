@@ -47,6 +47,11 @@ fn full_memory_names_the_setting_of_the_job() {
                 && line.contains("start the job with a larger heap (--heap, PELAGO_HEAP)")
         };
         assert!(lines.iter().any(full), "{lines:?}");
+        let long = |line: &String| {
+            line.starts_with("acp: rank 1: acp_register_memory: a region of 35184372088832 bytes is too long: at most ")
+                && line.ends_with("start the job with a larger heap (--heap, PELAGO_HEAP)")
+        };
+        assert!(lines.iter().any(long), "{lines:?}");
         assert!(lines.iter().any(|line| line == "acp: rank 1: acp_create_ws: a workspace has at least one byte"), "{lines:?}");
     }
 }

@@ -1,5 +1,8 @@
 /* Calls that cannot be done: each says so by its result, and the program goes on; or ends the job with one line. */
+#define _GNU_SOURCE
 #include "check.h"
+
+#include <sys/mman.h>
 
 static uint64_t region[4];
 
@@ -17,6 +20,10 @@ int main(int argc, char **argv) {
     acp_ga_t mine = starter(rank, 0), theirs = starter(next, 0), end = mine + 4096;
     if (strcmp(act, "full") == 0) {
         CHECK(acp_malloc((size_t)1 << 60, next) == ACP_GA_NULL && acp_create_ws(0) == ACP_WSD_NULL);
+        /* Memory of the process, but more than a region may have. */
+        size_t bytes = (size_t)1 << 45;
+        void *large = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        CHECK(large != MAP_FAILED && acp_register_memory(large, bytes, 0) == ACP_ATKEY_NULL);
         CHECK(acp_finalize() == 0);
         puts("good");
         return 0;
