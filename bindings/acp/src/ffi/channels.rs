@@ -59,16 +59,17 @@ pub extern "C" fn acp_wait_ch(request: usize) -> usize {
     call("acp_wait_ch", usize::MAX, || library()?.await_request("acp_wait_ch", request))
 }
 
-/// Sends a message and waits until its memory may be reused. Returns 0, or -1 on failure.
+/// Sends a message and waits until its memory may be reused. Returns 0; -1 on failure, also if the receiver has freed the channel before the whole
+/// message was sent.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_send_ch(channel: usize, memory: *mut c_void, bytes: usize) -> c_int {
     match transfer("acp_send_ch", channel, memory, bytes, true) {
         0 => -1,
         request => {
-            if acp_wait_ch(request) == usize::MAX {
-                -1
-            } else {
+            if acp_wait_ch(request) == bytes {
                 0
+            } else {
+                -1
             }
         }
     }

@@ -3,6 +3,9 @@
 
 enum { MESSAGES = 300 };
 
+/* The library exports it, and the header does not declare it. */
+int acp_send_ch(acp_ch_t channel, void *memory, size_t bytes);
+
 static unsigned char bytes_of(int from, int message, size_t index) {
     return (unsigned char)((size_t)(from * 131 + message * 17) + index * 7);
 }
@@ -97,6 +100,11 @@ int main(int argc, char **argv) {
         CHECK(acp_nbsend_ch(first, out, 8) == ACP_REQUEST_NULL && acp_nbfree_ch(first) == ACP_REQUEST_NULL);
         CHECK(acp_free_ch(from_first) == 0 && acp_free_ch(from_first) == -1);
         CHECK(acp_waitall_ch(freed, 3, NULL) == 0);
+        /* A message that the receiver never takes, and that the channel has no room for: the sender learns of it. */
+        acp_ch_t there = acp_create_ch(rank, right), back = acp_create_ch(left, rank);
+        acp_request_t gone = acp_nbfree_ch(back);
+        CHECK(acp_send_ch(there, out, 50000) == -1);
+        CHECK(acp_free_ch(there) == 0 && acp_wait_ch(gone) == 0);
         /* Channels of all pairs, one after the other, made and freed often. */
         for (int round = 0; round < 20; round++) {
             for (int distance = 1; distance < procs; distance++) {
