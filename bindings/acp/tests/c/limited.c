@@ -11,8 +11,10 @@
 #include <time.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_barrier_t both;
+static pthread_spinlock_t spin;
 static int written;
 
 static double now(clockid_t clock) {
@@ -49,6 +51,26 @@ static void *write_late(void *argument) {
     struct timespec time = {0, 1000000};
     nanosleep(&time, NULL);
     written = 1;
+    CHECK(pthread_rwlock_unlock(&lock) == 0);
+    return argument;
+}
+
+/* Waits in the library while it holds a lock for which others spin. */
+static void *hold_spin_lock(void *argument) {
+    int rank = acp_rank();
+    CHECK(pthread_spin_lock(&spin) == 0);
+    CHECK(pthread_barrier_wait(&both) <= 0);
+    acp_complete(acp_add8(starter(rank, 8), starter((rank + 1) % acp_procs(), 64), 1, ACP_HANDLE_NULL));
+    written = 2;
+    CHECK(pthread_spin_unlock(&spin) == 0);
+    return argument;
+}
+
+/* Holds the lock until the semaphore is posted. */
+static void *hold_lock(void *argument) {
+    CHECK(pthread_rwlock_wrlock(&lock) == 0);
+    CHECK(pthread_barrier_wait(&both) <= 0);
+    CHECK(sem_wait(argument) == 0);
     CHECK(pthread_rwlock_unlock(&lock) == 0);
     return argument;
 }
@@ -90,6 +112,36 @@ int main(int argc, char **argv) {
     while ((outcome = pthread_tryjoin_np(thread, &returned)) == EBUSY) {
     }
     CHECK(outcome == 0 && returned == &both);
+
+    CHECK(pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE) == 0);
+    CHECK(pthread_create(&thread, NULL, hold_spin_lock, &both) == 0);
+    CHECK(pthread_barrier_wait(&both) <= 0);
+    CHECK(pthread_spin_lock(&spin) == 0 && written == 2 && pthread_spin_unlock(&spin) == 0);
+    CHECK(pthread_join(thread, &returned) == 0 && returned == &both);
+
+    /* Waits with a clock, and with the clock of the system, take the same time. */
+    sem_t enough;
+    sem_init(&enough, 0, 0);
+    CHECK(pthread_create(&thread, NULL, hold_lock, &enough) == 0);
+    CHECK(pthread_barrier_wait(&both) <= 0);
+    for (int way = 0; way < 7; way++) {
+        clockid_t clock = way % 2 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+        until = later(clock, 3);
+        switch (way) {
+        case 0: CHECK(pthread_mutex_clocklock(&mutex, clock, &until) == ETIMEDOUT); break;
+        case 1: CHECK(pthread_rwlock_timedrdlock(&lock, &until) == ETIMEDOUT); break;
+        case 2: CHECK(pthread_rwlock_clockrdlock(&lock, clock, &until) == ETIMEDOUT); break;
+        case 3: CHECK(pthread_rwlock_timedwrlock(&lock, &until) == ETIMEDOUT); break;
+        case 4: CHECK(pthread_rwlock_clockwrlock(&lock, clock, &until) == ETIMEDOUT); break;
+        case 5: CHECK(sem_clockwait(&none, clock, &until) == -1 && errno == ETIMEDOUT); break;
+        case 6:
+            while (pthread_cond_clockwait(&changed, &mutex, clock, &until) == 0) {
+            }
+            break;
+        }
+        CHECK(now(clock) >= (double)until.tv_sec + 1e-9 * (double)until.tv_nsec - 1e-6);
+    }
+    CHECK(sem_post(&enough) == 0 && pthread_join(thread, &returned) == 0 && returned == &enough);
 
     pthread_attr_t attributes;
     CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, 64 << 20) == 0);

@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use libc::{
-    clockid_t, cpu_set_t, pthread_attr_t, pthread_barrier_t, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, pthread_t,
-    sched_param, sem_t, size_t, timespec,
+    clockid_t, cpu_set_t, pthread_attr_t, pthread_barrier_t, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t,
+    pthread_spinlock_t, pthread_t, sched_param, sem_t, size_t, timespec,
 };
 use pelago::processes::{self, End};
 
@@ -41,18 +41,27 @@ pub(super) fn all() -> Vec<(&'static CStr, usize)> {
         (c"pthread_join", join as *const () as usize),
         (c"pthread_tryjoin_np", try_join as *const () as usize),
         (c"pthread_timedjoin_np", join_until as *const () as usize),
+        (c"pthread_clockjoin_np", join_by_clock as *const () as usize),
         (c"pthread_detach", detach as *const () as usize),
         (c"pthread_exit", exit as *const () as usize),
         (c"pthread_self", this as *const () as usize),
         (c"pthread_cancel", no_cancel as *const () as usize),
         (c"pthread_mutex_lock", lock as *const () as usize),
         (c"pthread_mutex_timedlock", lock_until as *const () as usize),
+        (c"pthread_mutex_clocklock", lock_by_clock as *const () as usize),
+        (c"pthread_spin_lock", spin_lock as *const () as usize),
         (c"pthread_rwlock_rdlock", read_lock as *const () as usize),
+        (c"pthread_rwlock_timedrdlock", read_lock_until as *const () as usize),
+        (c"pthread_rwlock_clockrdlock", read_lock_by_clock as *const () as usize),
         (c"pthread_rwlock_wrlock", write_lock as *const () as usize),
+        (c"pthread_rwlock_timedwrlock", write_lock_until as *const () as usize),
+        (c"pthread_rwlock_clockwrlock", write_lock_by_clock as *const () as usize),
         (c"pthread_cond_wait", wait as *const () as usize),
         (c"pthread_cond_timedwait", wait_until as *const () as usize),
+        (c"pthread_cond_clockwait", wait_by_clock as *const () as usize),
         (c"sem_wait", take as *const () as usize),
         (c"sem_timedwait", take_until as *const () as usize),
+        (c"sem_clockwait", take_by_clock as *const () as usize),
         (c"pthread_barrier_init", barrier_init as *const () as usize),
         (c"pthread_barrier_wait", barrier_wait as *const () as usize),
         (c"pthread_barrier_destroy", barrier_destroy as *const () as usize),
@@ -121,6 +130,11 @@ extern "C" fn try_join(thread: pthread_t, into: *mut *mut c_void) -> c_int {
 
 extern "C" fn join_until(thread: pthread_t, into: *mut *mut c_void, until: *const timespec) -> c_int {
     until_then(until, || collect(thread, into))
+}
+
+/// All clocks of a simulated rank have the same time; the same holds for the other functions that name a clock.
+extern "C" fn join_by_clock(thread: pthread_t, into: *mut *mut c_void, _clock: clockid_t, until: *const timespec) -> c_int {
+    join_until(thread, into, until)
 }
 
 /// Writes the return value of a thread that has ended; returns an error number, `EBUSY` if the thread has not ended.
@@ -196,6 +210,20 @@ extern "C" fn lock_until(mutex: *mut pthread_mutex_t, until: *const timespec) ->
     until_then(until, || unsafe { libc::pthread_mutex_trylock(mutex) })
 }
 
+extern "C" fn lock_by_clock(mutex: *mut pthread_mutex_t, _clock: clockid_t, until: *const timespec) -> c_int {
+    lock_until(mutex, until)
+}
+
+extern "C" fn spin_lock(lock: *mut pthread_spinlock_t) -> c_int {
+    loop {
+        // SAFETY: A12.
+        match unsafe { libc::pthread_spin_trylock(lock) } {
+            libc::EBUSY => processes::let_threads_run(),
+            outcome => return outcome,
+        }
+    }
+}
+
 extern "C" fn read_lock(lock: *mut pthread_rwlock_t) -> c_int {
     loop {
         // SAFETY: A12.
@@ -216,6 +244,24 @@ extern "C" fn write_lock(lock: *mut pthread_rwlock_t) -> c_int {
     }
 }
 
+extern "C" fn read_lock_until(lock: *mut pthread_rwlock_t, until: *const timespec) -> c_int {
+    // SAFETY: A12.
+    until_then(until, || unsafe { libc::pthread_rwlock_tryrdlock(lock) })
+}
+
+extern "C" fn read_lock_by_clock(lock: *mut pthread_rwlock_t, _clock: clockid_t, until: *const timespec) -> c_int {
+    read_lock_until(lock, until)
+}
+
+extern "C" fn write_lock_until(lock: *mut pthread_rwlock_t, until: *const timespec) -> c_int {
+    // SAFETY: A12.
+    until_then(until, || unsafe { libc::pthread_rwlock_trywrlock(lock) })
+}
+
+extern "C" fn write_lock_by_clock(lock: *mut pthread_rwlock_t, _clock: clockid_t, until: *const timespec) -> c_int {
+    write_lock_until(lock, until)
+}
+
 /// Returns after the other coroutines have run, as a spurious wake-up: programs check their condition again.
 extern "C" fn wait(_condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: A12.
@@ -231,6 +277,15 @@ extern "C" fn wait_until(condition: *mut pthread_cond_t, mutex: *mut pthread_mut
     if outcome == 0 && substitutes::now() >= until { libc::ETIMEDOUT } else { outcome }
 }
 
+extern "C" fn wait_by_clock(
+    condition: *mut pthread_cond_t,
+    mutex: *mut pthread_mutex_t,
+    _clock: clockid_t,
+    until: *const timespec,
+) -> c_int {
+    wait_until(condition, mutex, until)
+}
+
 extern "C" fn take(semaphore: *mut sem_t) -> c_int {
     loop {
         match try_take(semaphore) {
@@ -242,6 +297,10 @@ extern "C" fn take(semaphore: *mut sem_t) -> c_int {
 
 extern "C" fn take_until(semaphore: *mut sem_t, until: *const timespec) -> c_int {
     taken(until_then(until, || try_take(semaphore)))
+}
+
+extern "C" fn take_by_clock(semaphore: *mut sem_t, _clock: clockid_t, until: *const timespec) -> c_int {
+    take_until(semaphore, until)
 }
 
 /// Tries a semaphore; returns an error number, `EBUSY` if the semaphore is 0.
