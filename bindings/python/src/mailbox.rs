@@ -50,7 +50,11 @@ impl<'a, 'w> Ends<'a, 'w> {
     fn sender(&mut self, to: u32) -> Result<&mut MailSender<'a, 'w>, Error> {
         if !self.senders.contains_key(&to) {
             if self.senders.len() == MAIL_SENDERS_MAX {
-                self.senders.pop_first();
+                // The drop of a sender that holds a ticket waits for its receiver, which may wait for this message.
+                let idle = self.senders.iter().find(|(_, sender)| !sender.holds_ticket()).map(|(&to, _)| to);
+                if idle.and_then(|to| self.senders.remove(&to)).is_none() {
+                    self.senders.pop_first();
+                }
             }
             let sender = self.mailbox.sender(Number::new(to))?;
             self.senders.insert(to, sender);

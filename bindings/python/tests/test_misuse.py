@@ -284,6 +284,36 @@ def test_a_deadlock_ends_the_job(job):
     assert ended.returncode not in (0, 4) or "--transport" in job.options, ended.stderr
 
 
+def test_a_full_mailbox_does_not_delay_messages_to_others(job):
+    lines = job.lines(
+        """
+        import numpy as np, pelago
+
+        def main(world):
+            box, flag = world.mailbox(slots=2, message_bytes=8), world.array(1, np.int64)
+            world.barrier()
+            if world.rank == 0:
+                sent = 0
+                while box.try_send(1, b"first"):
+                    sent += 1
+                # More ranks than a rank has sending ends for.
+                for rank in range(2, world.size):
+                    box.send(rank, b"other")
+                flag.set(1, 0, sent)
+            elif world.rank == 1:
+                for _ in range(flag.wait_until(0, ">", 0)):
+                    assert box.receive() == (0, b"first")
+            else:
+                assert box.receive() == (0, b"other")
+            world.barrier()
+
+        pelago.run(main)
+        """,
+        ranks=12,
+    )
+    assert lines == []
+
+
 def test_other_threads_of_python_run_while_a_rank_waits(real):
     program = """
         import threading

@@ -166,6 +166,12 @@ impl<'m, 'w> MailSender<'m, 'w> {
         Ok(())
     }
 
+    /// Whether the sender holds a ticket that it has not used, as after a [`try_send`](Self::try_send) that found no free slot. Dropping such a sender
+    /// waits until the receiver frees a slot.
+    pub fn holds_ticket(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// The number of round trips to the counters that took tickets: fewer than messages if tickets are taken ahead, or by
     /// [`send_all`](Self::send_all).
     pub fn requests(&self) -> u64 {
