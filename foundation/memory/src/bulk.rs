@@ -71,6 +71,9 @@ pub(crate) const fn natural<T>() -> usize {
 
 /// Copies `bytes` bytes. Earlier writes are visible before the copied bytes.
 ///
+/// A word of 2, 4 or 8 bytes is read whole where the source is aligned to it, and written whole and once where the target is: a rank that has seen
+/// the word may overwrite it. Bytes of a longer copy may be written twice.
+///
 /// # Safety
 /// Valid for reads and writes of `bytes` bytes; the two do not overlap. The source is of the kind `S`.
 #[inline(always)]
@@ -87,29 +90,61 @@ pub(crate) unsafe fn copy<S: Source>(from: NonNull<u8>, to: NonNull<u8>, bytes: 
     }
 }
 
-/// Copies with relaxed atomics, by words if both sides are aligned, with a fence before and after.
+/// Copies with relaxed atomics, by words if both sides are aligned, with a fence before and after. A single word is moved whole on each side that is
+/// aligned.
 ///
 /// # Safety
 /// As for [`copy`].
 #[cfg_attr(all(target_arch = "x86_64", not(miri)), allow(dead_code, reason = "for other cores, and tested on this one"))]
 unsafe fn by_words<S: Source>(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
-    use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+    use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+    macro_rules! load {
+        ($word:ty, $atomic:ty, $from:expr) => {
+            if S::IS_STILL { $from.read() } else { <$atomic>::from_ptr($from.as_ptr()).load(Ordering::Relaxed) }
+        };
+    }
     macro_rules! copy_each {
         ($word:ty, $atomic:ty, $range:expr) => {
             for at in $range {
                 let (from, to) = (from.cast::<$word>().add(at), to.cast().add(at));
-                let word = if S::IS_STILL { from.read() } else { <$atomic>::from_ptr(from.as_ptr()).load(Ordering::Relaxed) };
-                <$atomic>::from_ptr(to.as_ptr()).store(word, Ordering::Relaxed);
+                <$atomic>::from_ptr(to.as_ptr()).store(load!($word, $atomic, from), Ordering::Relaxed);
             }
         };
+    }
+    macro_rules! copy_word {
+        ($word:ty, $atomic:ty) => {{
+            let (source, target) = (from.cast::<$word>(), to.cast::<$word>());
+            let word = if source.is_aligned() {
+                load!($word, $atomic, source)
+            } else {
+                <$word>::from_ne_bytes(core::array::from_fn(|at| {
+                    let from = from.add(at);
+                    load!(u8, AtomicU8, from)
+                }))
+            };
+            if target.is_aligned() {
+                <$atomic>::from_ptr(target.as_ptr()).store(word, Ordering::Relaxed);
+            } else {
+                for (at, byte) in word.to_ne_bytes().into_iter().enumerate() {
+                    AtomicU8::from_ptr(to.add(at).as_ptr()).store(byte, Ordering::Relaxed);
+                }
+            }
+        }};
     }
     fence(Ordering::Release);
     let aligned = (from.as_ptr() as usize | to.as_ptr() as usize).is_multiple_of(8);
     let words = if aligned { bytes / 8 } else { 0 };
-    // SAFETY: the caller's promise; words are used only where both sides are aligned.
+    // SAFETY: the caller's promise; words are used only where the side is aligned.
     unsafe {
-        copy_each!(u64, AtomicU64, 0..words);
-        copy_each!(u8, AtomicU8, words * 8..bytes);
+        match bytes {
+            2 => copy_word!(u16, AtomicU16),
+            4 => copy_word!(u32, AtomicU32),
+            8 => copy_word!(u64, AtomicU64),
+            _ => {
+                copy_each!(u64, AtomicU64, 0..words);
+                copy_each!(u8, AtomicU8, words * 8..bytes);
+            }
+        }
     }
     fence(Ordering::Acquire);
 }
@@ -167,11 +202,14 @@ mod x86 {
         // SAFETY: the caller's promise; unaligned moves are allowed on this core.
         unsafe {
             match bytes {
-                8.. => {
+                8 => move_eight(from, to),
+                4 => move_four(from, to),
+                2 => move_two(from, to),
+                9.. => {
                     move_eight(from, to);
                     move_eight(from.add(bytes - 8), to.add(bytes - 8));
                 }
-                4.. => {
+                5.. => {
                     move_four(from, to);
                     move_four(from.add(bytes - 4), to.add(bytes - 4));
                 }
@@ -305,6 +343,7 @@ mod x86 {
     move_by!(move_sixteen, xmm_reg, "movdqu", "");
     move_by!(move_eight, reg, "mov", ":r");
     move_by!(move_four, reg, "mov", ":e");
+    move_by!(move_two, reg, "mov", ":x");
     move_by!(move_one, reg_byte, "mov", "");
 }
 
@@ -353,6 +392,68 @@ mod tests {
             unsafe { copy::<&[u8]>(NonNull::from(&source[..]).cast(), NonNull::from(&mut target[start..]).cast(), bytes) }
             assert!(target[start..start + bytes] == source[..], "{skew}");
             assert!(target[..start].iter().chain(&target[start + bytes..]).all(|&byte| byte == 0), "{skew}");
+        }
+    }
+
+    /// The processor stops after each instruction of a copy, and the watched word is set to 0 as soon as it has changed: another rank may do so. The
+    /// copy writes the word whole, and does not write it again.
+    #[test]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    fn a_word_is_written_whole_and_once() {
+        let written = |copy: unsafe fn(NonNull<u8>, NonNull<u8>, usize), from: NonNull<u8>, bytes: usize| {
+            let mut target = [0_u64; 2];
+            // SAFETY: the target holds 8 bytes.
+            let written = steps::writes(NonNull::from(&mut target).cast(), |to| unsafe { copy(from, to.cast(), bytes) });
+            assert_eq!(target, [0; 2]);
+            written
+        };
+        let mut source = u64::from_le_bytes([1, 2, 3, 4, 5, 6, 7, 8]);
+        let mut unaligned = [0_u8; 9];
+        unaligned[1..].copy_from_slice(&source.to_le_bytes());
+        for bytes in [1, 2, 4, 8] {
+            let expected = vec![source & u64::MAX >> (64 - 8 * bytes)];
+            let slices = [copy::<&[u8]> as unsafe fn(_, _, _), by_words::<&[u8]>];
+            let cells = [copy::<Cells<'_>> as unsafe fn(_, _, _), by_words::<Cells<'_>>];
+            for copy in slices.into_iter().chain(cells) {
+                assert_eq!(written(copy, NonNull::from(&mut source).cast(), bytes), expected, "{bytes} bytes");
+                assert_eq!(written(copy, NonNull::from(&mut unaligned[1..]).cast(), bytes), expected, "{bytes} unaligned bytes");
+            }
+        }
+    }
+
+    /// The processor's single steps.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    mod steps {
+        use core::arch::asm;
+        use core::ptr::{NonNull, null_mut};
+        use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+        static WATCHED: AtomicPtr<u64> = AtomicPtr::new(null_mut());
+        static VALUES: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+        /// Takes the value of the watched word, if it has one.
+        extern "C" fn look(_: libc::c_int) {
+            // SAFETY: `writes` has set the word, and lives.
+            let value = unsafe { AtomicU64::from_ptr(WATCHED.load(Relaxed)) }.swap(0, Relaxed);
+            if value != 0 {
+                VALUES[COUNT.fetch_add(1, Relaxed)].store(value, Relaxed);
+            }
+        }
+
+        /// Returns the values that `copy` writes to a word, of which it is told the address. One thread calls it at a time.
+        pub(super) fn writes(word: NonNull<u64>, copy: impl FnOnce(NonNull<u64>)) -> Vec<u64> {
+            WATCHED.store(word.as_ptr(), Relaxed);
+            COUNT.store(0, Relaxed);
+            // SAFETY: the handler uses atomics alone; the trap flag of this thread is set and cleared again.
+            unsafe {
+                let before = libc::signal(libc::SIGTRAP, look as *const () as libc::sighandler_t);
+                asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq");
+                copy(word);
+                asm!("pushfq", "and qword ptr [rsp], ~0x100", "popfq");
+                libc::signal(libc::SIGTRAP, before);
+            }
+            VALUES[..COUNT.load(Relaxed)].iter().map(|value| value.load(Relaxed)).collect()
         }
     }
 
