@@ -128,24 +128,37 @@ pub(crate) fn locate(host: &HostMemory, me: Rank, address: GlobalAddress, bytes:
     })
 }
 
+/// A copy that did not happen, or not completely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CopyError {
+    pub(crate) why: CmaError,
+    /// Whether the source is the reason, not the target.
+    pub(crate) is_of_source: bool,
+}
+
 /// Copies between two places of equal length.
-pub(crate) fn copy(from: &MemoryLocation<'_>, to: &MemoryLocation<'_>) -> Result<(), CmaError> {
+pub(crate) fn copy(from: &MemoryLocation<'_>, to: &MemoryLocation<'_>) -> Result<(), CopyError> {
+    let [of_source, of_target] = [true, false].map(|is_of_source| move |why| CopyError { why, is_of_source });
     match (from, to) {
-        (MemoryLocation::Unknown, _) | (_, MemoryLocation::Unknown) => Err(CmaError::Hidden),
+        (MemoryLocation::Unknown, _) => Err(of_source(CmaError::Hidden)),
+        (_, MemoryLocation::Unknown) => Err(of_target(CmaError::Hidden)),
         (MemoryLocation::There { process, address, .. }, MemoryLocation::Here { cells, .. }) => {
-            cross_memory_attach::read(*process, *address, *cells)
+            cross_memory_attach::read(*process, *address, *cells).map_err(of_source)
         }
         (MemoryLocation::Here { cells, .. }, MemoryLocation::There { process, address, .. }) => {
-            cross_memory_attach::write(*process, *address, *cells)
+            cross_memory_attach::write(*process, *address, *cells).map_err(of_target)
         }
         _ => match (from.region(), to.region()) {
-            (Some(from), Some(to)) => to.copy_from(&from).map_err(|_| CmaError::Device),
+            (Some(source), Some(target)) => {
+                let failed = |_| CopyError { why: CmaError::Device, is_of_source: !to.is_device() };
+                target.copy_from(&source).map_err(failed)
+            }
             _ => {
                 let mut buffer = [0u8; 64 * 1024];
                 for start in (0..from.bytes()).step_by(buffer.len()) {
                     let length = buffer.len().min((from.bytes() - start) as usize);
-                    from.read(start, &mut buffer[..length])?;
-                    to.write(start, &mut buffer[..length])?;
+                    from.read(start, &mut buffer[..length]).map_err(of_source)?;
+                    to.write(start, &mut buffer[..length]).map_err(of_target)?;
                 }
                 Ok(())
             }

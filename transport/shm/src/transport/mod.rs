@@ -19,7 +19,7 @@ use crate::host::control::ReplySlot;
 use crate::host::region_table::{DEVICE, ExportedDevice, RegionInsertion, RegionTable};
 use crate::limits::PROGRESS_THREAD_REPLIES_MAX;
 use crate::registered::cross_memory_attach::{self, CmaError};
-use crate::registered::location::{self, locate};
+use crate::registered::location::{self, CopyError, locate};
 use crate::registered::progress_thread::{self, OwnerRequest, OwnerTask, ReplyStatus};
 use crate::transport::staged_copy::{CopyEnd, StagedCopies, StagedCopy};
 use crate::{HostMemory, ProgressThread, RankStage};
@@ -135,18 +135,17 @@ impl Shm {
         if there && self.copy_by.get() == CopyBy::ProgressThread {
             return Ok(false);
         }
-        let blamed = if target.is_there() { to_address } else { from_address };
-        let device = if target.is_device() { to_address } else { from_address };
-        match location::copy(&source, &target) {
-            Ok(()) => Ok(true),
-            Err(CmaError::Forbidden) => {
+        let Err(CopyError { why, is_of_source }) = location::copy(&source, &target) else { return Ok(true) };
+        let address = if is_of_source { from_address } else { to_address };
+        match why {
+            CmaError::Forbidden => {
                 self.copy_by.set(CopyBy::ProgressThread);
                 Ok(false)
             }
-            Err(CmaError::Hidden) => Ok(false),
-            Err(CmaError::Device) => Err(Failure::Device(device)),
-            Err(CmaError::Gone) => Err(Failure::PeerLost(self.host.reach().addresses().rank(blamed))),
-            Err(CmaError::Unmapped) => Err(Failure::OutOfBounds(blamed)),
+            CmaError::Hidden => Ok(false),
+            CmaError::Device => Err(Failure::Device(address)),
+            CmaError::Gone => Err(Failure::PeerLost(self.host.reach().addresses().rank(address))),
+            CmaError::Unmapped => Err(Failure::OutOfBounds(address)),
         }
     }
 
@@ -415,6 +414,33 @@ impl ReplySlots {
 mod tests {
     use super::*;
     use crate::HostPlan;
+    use pelago_memory::Cells;
+
+    /// A rank copies between registered memory of two others.
+    #[test]
+    fn a_copy_that_fails_names_the_rank_whose_memory_is_gone() {
+        let registered = SegmentId::REGISTERED_FIRST;
+        let host = Arc::new(HostMemory::create(&HostPlan::local(3, Some(1 << 20))).unwrap().0);
+        let [me, gone, alive] = [0, 1, 2].map(Rank::new);
+        [me, gone, alive].into_iter().for_each(|rank| assert!(host.join(rank)));
+        let memory = Cells::from_mut(vec![0_u64; 2].leak());
+        let at = |rank| host.reach().addresses().encode(rank, registered, 0).unwrap();
+        let mut end = Shm::new(host.clone(), me, CopyBy::Attach, true);
+        for rank in [gone, alive] {
+            let open = host.regions(rank).unwrap().insert(at(rank).bits(), memory.pointer().as_ptr() as u64, 16);
+            assert_eq!(open, RegionInsertion::Open);
+            end.connect(None, rank, &Address(rank.number().to_le_bytes().into())).unwrap();
+        }
+        // No process has this number.
+        host.control(gone).unwrap().process.store(u32::MAX >> 2, Ordering::Relaxed);
+        for (from, to) in [(gone, alive), (alive, gone)] {
+            let copy = Operation::Copy { from: at(from), to: at(to), bytes: 16 };
+            end.post(Instant::ZERO, Endpoint(from.number()), copy, Flags::NONE, Token(1)).unwrap();
+            let mut completed = Vec::new();
+            end.progress(Instant::ZERO, &mut completed);
+            assert_eq!(completed, [Completion { token: Token(1), result: Err(Failure::PeerLost(gone)) }], "from {from} to {to}");
+        }
+    }
 
     /// Every kind of write wakes a rank that waits for the data, after the data have arrived.
     #[test]
