@@ -21,7 +21,7 @@ use crate::limits::PROGRESS_THREAD_REPLIES_MAX;
 use crate::registered::cross_memory_attach::{self, CmaError};
 use crate::registered::location::{self, CopyError, locate};
 use crate::registered::progress_thread::{self, OwnerRequest, OwnerTask, ReplyStatus};
-use crate::transport::staged_copy::{CopyEnd, StagedCopies, StagedCopy};
+use crate::transport::staged_copy::{CopyEnd, REQUEST_PAUSE, StagedCopies, StagedCopy};
 use crate::{HostMemory, ProgressThread, RankStage};
 
 /// Costs of operations between ranks of one host, and properties of their shared memory. The poster's core performs atomics on heaps, a core of
@@ -64,6 +64,9 @@ pub struct Shm {
     completed: VecDeque<Completion>,
     atomics: Vec<PendingAtomic>,
     staging: StagedCopies,
+    /// Time of the last `progress`, and time at which a request is repeated that found a full inbox: no bell rings when there is room again.
+    now: Instant,
+    retry_at: Option<Instant>,
     replies: ReplySlots,
     /// Handles of registered device memory, by start address: peers read them here while the memory is registered.
     exported: BTreeMap<u64, Box<[u8; DeviceHandle::ENCODED_BYTES]>>,
@@ -102,6 +105,8 @@ impl Shm {
             completed: VecDeque::new(),
             atomics: Vec::new(),
             staging: StagedCopies::default(),
+            now: Instant::ZERO,
+            retry_at: None,
             replies: ReplySlots { me },
             exported: BTreeMap::new(),
         }
@@ -168,7 +173,10 @@ impl Shm {
         let Some(result) = here else {
             let owner = self.host.reach().addresses().rank(at);
             let task = OwnerTask::Atomic { width, operator, operand };
-            let reply = self.replies.ask(&self.host, owner, at, task).ok_or(PostError::Full)?;
+            let Some(reply) = self.replies.ask(&self.host, owner, at, task) else {
+                self.retry_at = Some(self.now + REQUEST_PAUSE);
+                return Err(PostError::Full);
+            };
             self.atomics.push(PendingAtomic { token, at, owner, reply });
             return Ok(());
         };
@@ -251,12 +259,16 @@ impl Transport for Shm {
         Ok(())
     }
 
-    fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
         let mut moved = progress_thread::serve(&self.host, self.me);
         while let Some((token, target, result)) = self.staging.step(&self.host, self.me, &mut self.replies) {
             self.ring(target);
             self.complete(token, result);
         }
+        self.now = now;
+        // Other contexts of the rank may make progress before the one whose request was refused reads the deadline.
+        let retry_at = self.retry_at.filter(|&at| at > now);
+        self.retry_at = if self.staging.is_refused() { Some(now + REQUEST_PAUSE) } else { retry_at };
         let (host, replies, done) = (&self.host, &mut self.replies, &mut self.completed);
         self.atomics.retain(|asked| {
             let result = match replies.take(host, asked.owner, asked.reply) {
@@ -275,7 +287,7 @@ impl Transport for Shm {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        None
+        self.retry_at
     }
 
     fn flush(&mut self, _now: Instant) {}
@@ -414,6 +426,7 @@ impl ReplySlots {
 mod tests {
     use super::*;
     use crate::HostPlan;
+    use crate::host::control::REQUEST_WORDS;
     use pelago_memory::Cells;
 
     /// A rank copies between registered memory of two others.
@@ -440,6 +453,42 @@ mod tests {
             end.progress(Instant::ZERO, &mut completed);
             assert_eq!(completed, [Completion { token: Token(1), result: Err(Failure::PeerLost(gone)) }], "from {from} to {to}");
         }
+    }
+
+    /// Requests of other ranks fill the inbox of the owner. The requester is not rung when there is room again, so it sleeps for a limited time.
+    #[test]
+    fn requests_that_find_no_room_are_tried_again() {
+        let registered = SegmentId::REGISTERED_FIRST;
+        let host = Arc::new(HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap().0);
+        let ranks = [0, 1].map(Rank::new);
+        ranks.iter().for_each(|&rank| assert!(host.join(rank)));
+        let [mut end, mut owner] = ranks.map(|rank| Shm::new(host.clone(), rank, CopyBy::ProgressThread, true));
+        let at = host.reach().addresses().encode(ranks[1], registered, 0).unwrap();
+        let memory = Cells::from_mut(vec![0_u8; 8].leak());
+        owner.register(at, memory.into()).unwrap();
+        end.connect(None, ranks[1], &Address(1u32.to_le_bytes().into())).unwrap();
+        let inbox = &host.control(ranks[1]).unwrap().inbox;
+        while inbox.push([u64::MAX; REQUEST_WORDS]).is_ok() {}
+        let add = Operation::Atomic { at, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
+        assert_eq!(end.post(Instant::ZERO, Endpoint(1), add, Flags::NONE, Token(1)), Err(PostError::Full));
+        let (first, mut completed) = (Instant::ZERO + REQUEST_PAUSE, Vec::new());
+        assert_eq!(end.next_deadline(), Some(first));
+        end.progress(Instant::ZERO, &mut completed);
+        assert_eq!(end.next_deadline(), Some(first));
+        end.progress(first, &mut completed);
+        assert_eq!(end.next_deadline(), None, "nothing is to be repeated");
+        let write = Operation::Write { to: at, bytes: b"put here" };
+        end.post(first, Endpoint(1), write, Flags::NONE, Token(1)).unwrap();
+        end.progress(first, &mut completed);
+        let second = first + REQUEST_PAUSE;
+        assert_eq!((end.next_deadline(), completed.len()), (Some(second), 0));
+        while owner.progress(first, &mut Vec::new()) {}
+        end.progress(second, &mut completed);
+        assert_eq!((end.next_deadline(), inbox.is_empty(), completed.len()), (None, false, 0), "the owner's reply rings");
+        owner.progress(second, &mut Vec::new());
+        end.progress(second, &mut completed);
+        assert_eq!(completed, [Completion { token: Token(1), result: Ok(0) }]);
+        assert_eq!(memory.to_vec(), b"put here");
     }
 
     /// Every kind of write wakes a rank that waits for the data, after the data have arrived.

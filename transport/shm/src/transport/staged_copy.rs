@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pelago_base::{GlobalAddress, Rank};
+use pelago_base::{Duration, GlobalAddress, Rank};
 use pelago_memory::{Cells, DeviceError, Region};
 use pelago_platform::{Failure, Token};
 
@@ -18,6 +18,9 @@ use crate::transport::ReplySlots;
 pub(crate) struct StagedCopies {
     copies: VecDeque<StagedCopy>,
 }
+
+/// Pause before a request is repeated that found the inbox of its owner full: no bell is rung when the owner takes a request.
+pub(crate) const REQUEST_PAUSE: Duration = Duration::from_microseconds(50);
 
 /// One copy.
 pub(crate) struct StagedCopy {
@@ -47,6 +50,11 @@ impl StagedCopies {
 
     pub(crate) fn len(&self) -> usize {
         self.copies.len()
+    }
+
+    /// Whether the copy in progress could not send its request. Called after [`step`](Self::step) has returned `None`.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.copies.front().is_some_and(|copy| copy.awaiting.is_none())
     }
 
     /// Whether a copy reads from or writes to memory of `peer`.
