@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
 use pelago_memory::Region;
@@ -16,6 +17,10 @@ use crate::HostMemory;
 use crate::host::control::{REQUEST_WORDS, ReplySlot};
 use crate::host::memory::words;
 use crate::registered::location::locate;
+
+/// Maximum time for which a progress thread sleeps while no bell rings: a rank that is killed while it puts a request into the inbox may have woken no
+/// thread, for its own request and for those of other ranks.
+const WATCH: Duration = Duration::from_secs(1);
 
 /// The thread that serves a rank's registered memory while no thread of the rank waits in the library. Sleeps unless there are requests; ends when
 /// dropped.
@@ -40,7 +45,7 @@ impl ProgressThread {
                 while !stop.load(Ordering::Acquire) {
                     if !serve(&host, me) {
                         let mut ready = || stop.load(Ordering::Acquire) || !control.inbox.is_empty();
-                        control.progress_thread_bell.sleep(None, &mut ready);
+                        control.progress_thread_bell.sleep(Some(WATCH), &mut ready);
                     }
                 }
             }
@@ -212,6 +217,8 @@ impl OwnerRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HostPlan;
+    use pelago_base::SegmentId;
 
     #[test]
     fn requests_survive_encoding() {
@@ -246,6 +253,29 @@ mod tests {
                 task,
             };
             assert_eq!(OwnerRequest::decode(request.encode()), Some(request));
+        }
+    }
+
+    /// A rank is killed between its request and the ring of the bell, or between the two steps of the ring.
+    #[test]
+    fn a_request_is_served_although_nobody_rings() {
+        let [owner, asker] = [0, 1].map(Rank::new);
+        let host = Arc::new(HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap().0);
+        let word = host.reach().addresses().encode(owner, SegmentId::SYMMETRIC, 0).unwrap();
+        let _thread = ProgressThread::start(host.clone(), owner).unwrap();
+        let [control, reply] = [host.control(owner).unwrap(), host.control(asker).unwrap()];
+        while !control.progress_thread_bell.has_sleeper() {
+            std::thread::yield_now();
+        }
+        let task = OwnerTask::Atomic { width: Width::Eight, operator: AtomicOperator::Add, operand: 7 };
+        reply.replies[0].status.store(ReplyStatus::Pending.word(1), Ordering::Relaxed);
+        let request = OwnerRequest { from: asker, reply: 0, number: 1, address: word, task };
+        control.inbox.push(request.encode()).unwrap();
+        // Turns a hang into a failure; nothing depends on its length.
+        let mut looks = 0..6000;
+        while reply.replies[0].status.load(Ordering::Acquire) != ReplyStatus::Done.word(1) {
+            assert!(looks.next().is_some(), "the progress thread sleeps for ever");
+            std::thread::sleep(WATCH / 100);
         }
     }
 
