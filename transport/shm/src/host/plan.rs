@@ -80,7 +80,7 @@ impl HostPlan<'_> {
         let nexts = self.hosts.iter().skip(1).map(|host| host.first.number()).chain([self.ranks]);
         self.hosts.iter().zip(nexts).all(|(host, next)| {
             let others = next.saturating_sub(host.first.number()).saturating_sub(1);
-            host.address.port() > 0 && u32::from(host.address.port()) + others <= u32::from(u16::MAX)
+            host.address.port() > 0 && others <= u32::from(u16::MAX - host.address.port())
         })
     }
 }
@@ -144,6 +144,8 @@ mod tests {
         for wrong in [[host(0, 65535), host(2, 1)], [host(0, 1), host(2, 65534)], [host(0, 0), host(2, 1)]] {
             assert!(why(HostPlan { hosts: &wrong, ..plan }).contains("port"), "{wrong:?}");
         }
+        let all = [host(0, 7000)];
+        assert!(why(HostPlan { ranks: u32::MAX, hosts: &all, ..plan }).contains("port"));
         assert!(matches!(HostPlan::local(RANKS_PER_HOST_MAX + 1, None).check(), Err(HostMemoryError::Ranks(_))));
     }
 }
