@@ -8,7 +8,6 @@ use pelago_base::{Duration, GlobalAddress, Rank, SegmentId};
 use pelago_memory::{CellSlice, Cells, DeviceMemory, DeviceRange, MemoryKind, Pod, Reach, Region};
 use pelago_platform::Transport;
 
-use crate::context::wait::Whom;
 use crate::{Context, Error, FixedMemory, GlobalPtr, Result};
 
 /// Objects begin at multiples of a cache line, so that objects that different ranks access do not share a line.
@@ -211,7 +210,8 @@ impl<'c> Registration<'c> {
     fn take_back(&mut self) -> Result<()> {
         let context = self.context;
         self.is_registered = false;
-        let ended = context.block("the end of a registration", Whom::Unknown, Some(DEREGISTER_LIMIT), || {
+        // A peer that has read the memory rings no bell when it leaves.
+        let ended = context.block_polling("the end of a registration", Some(DEREGISTER_LIMIT), || {
             let ended = context.engine().borrow_mut().port().with(|transport| transport.memory().deregister(self.start));
             Ok(ended.then_some(()))
         });

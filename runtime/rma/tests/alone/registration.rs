@@ -8,7 +8,7 @@ use pelago_platform::RegisterError;
 use pelago_rma::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
 use pelago_rma::{Advance, Background, Context, Error};
 
-use super::scripted::{HEAP_BYTES, lone};
+use super::scripted::{HEAP_BYTES, Said, lone};
 use pelago_test_support::counting::freed_bytes;
 
 #[test]
@@ -52,6 +52,25 @@ fn who_is_inside_is_waited_for() {
     let memory = world.register(vec![1_u64; 3]).unwrap();
     drop(memory);
     assert_eq!(world.now(), Instant::ZERO + limit + limit, "once, though it is dropped");
+}
+
+/// No bell rings when a peer has read the memory and leaves.
+#[test]
+fn who_has_left_is_not_waited_for() {
+    let (world, script) = lone(2);
+    let memory = world.register(vec![1_u64; 3]).unwrap();
+    script.lock().unwrap().registry.somebody_is_inside = true;
+    script.lock().unwrap().said.clear();
+    assert!(memory.unregister().is_err());
+    let (said, mut last) = (script.lock().unwrap().said.clone(), Instant::ZERO);
+    for said in said {
+        if let Said::Park(what, until) = said {
+            let until = until.expect("the wait has a limit");
+            assert!(until - last <= Duration::from_milliseconds(1), "{what:?} from {last:?} until {until:?}");
+            last = until;
+        }
+    }
+    assert_eq!(last, world.now());
 }
 
 /// A peer that still accesses the memory may write there.
