@@ -8,6 +8,7 @@ use pelago_base::{Duration, GlobalAddress, Rank, SegmentId};
 use pelago_memory::{CellSlice, Cells, DeviceMemory, DeviceRange, MemoryKind, Pod, Reach, Region};
 use pelago_platform::Transport;
 
+use crate::context::wait::Whom;
 use crate::{Context, Error, FixedMemory, GlobalPtr, Result};
 
 /// Objects begin at multiples of a cache line, so that objects that different ranks access do not share a line.
@@ -15,6 +16,9 @@ pub(crate) const ALIGN_BYTES: u64 = 64;
 
 /// Large objects begin at multiples of a page, so that whole pages can be returned to the system.
 const PAGE_BYTES: u64 = 4096;
+
+/// Maximum time for which the drop of an individual allocation waits for operations of its context that access it, before the memory is leaked.
+const OPERATIONS_LIMIT: Duration = Duration::from_milliseconds(10_000);
 
 /// Maximum time for which the drop of registered memory waits for peers that access it, before the memory is leaked.
 const DEREGISTER_LIMIT: Duration = Duration::from_milliseconds(10_000);
@@ -29,7 +33,8 @@ type GlobalPtrOf<T> = core::marker::PhantomData<fn() -> T>;
 
 /// Values of this rank only, in memory that all ranks can access; returned by [`Context::alloc_individual`].
 ///
-/// Other ranks need its [`ptr`](Self::ptr) to access it. It is freed when dropped, even if other ranks still hold the pointer.
+/// Other ranks need its [`ptr`](Self::ptr) to access it. It is freed when dropped, even if other ranks still hold the pointer. The drop waits up to 10 s
+/// for operations of this context that access it, such as a copy of its values; if they have not ended then, its memory is not used again.
 pub struct Individual<'c, T> {
     context: &'c Context,
     offset: u64,
@@ -63,8 +68,30 @@ impl<T: Pod> Individual<'_, T> {
     }
 }
 
+impl<T> Individual<'_, T> {
+    /// Waits for operations of this context that access the values; returns whether they have ended.
+    #[cold]
+    fn have_operations_ended(&self) -> bool {
+        let start = self.context.own_address(SegmentId::INDIVIDUAL, self.offset);
+        let memory = self.context.reach.cells(start, (self.length * size_of::<T>()) as u64).expect("it is in the heap");
+        let has_ended = || !self.context.engine().borrow().accesses(start, memory);
+        // A rank that panics does not wait.
+        has_ended()
+            || !std::thread::panicking()
+                && self
+                    .context
+                    .block("operations on memory that is dropped", Whom::Operations, Some(OPERATIONS_LIMIT), || {
+                        Ok(has_ended().then_some(()))
+                    })
+                    .is_ok()
+    }
+}
+
 impl<T> Drop for Individual<'_, T> {
     fn drop(&mut self) {
+        if self.context.busy.get() && !self.have_operations_ended() {
+            return;
+        }
         self.context.shared().with_individual(|heap| {
             if let Some(bytes) = heap.free(self.offset) {
                 self.context.reach.clear(self.context.own_address(SegmentId::INDIVIDUAL, self.offset), bytes);

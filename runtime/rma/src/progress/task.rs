@@ -309,6 +309,22 @@ impl Task {
         Some(buffer)
     }
 
+    /// Whether the task accesses any of these bytes of this rank, which begin at `address`.
+    pub(crate) fn accesses(&self, address: GlobalAddress, memory: Cells<'_>) -> bool {
+        let meet =
+            |one: (u64, u64), other: (u64, u64)| one.0 < other.0.saturating_add(other.1) && other.0 < one.0.saturating_add(one.1);
+        let place = |cells: Cells<'_>| (cells.pointer().addr().get() as u64, cells.bytes() as u64);
+        let is_own = |cells: Cells<'_>| meet(place(cells), place(memory));
+        let is_global = |span: Span| meet((span.address.bits(), span.bytes), (address.bits(), memory.bytes() as u64));
+        let own = match self {
+            Self::Move(moving) => [&moving.from, &moving.to].into_iter().any(|end| matches!(end, End::Own(own) if is_own(*own))),
+            Self::Put { from, .. } => is_own(*from),
+            Self::Atomic { into, .. } => into.is_some_and(is_own),
+            Self::Get { .. } | Self::Places(_) => false,
+        };
+        own || is_global(self.target()) || self.other().is_some_and(is_global)
+    }
+
     /// Returns the end whose owner the task is posted to.
     fn target(&self) -> Span {
         match self {

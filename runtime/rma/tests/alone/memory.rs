@@ -6,7 +6,7 @@ use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId, Shape};
 use pelago_platform::Fault;
 use pelago_rma::{Error, GlobalPtr, World};
 
-use super::scripted::{HEAP_BYTES, lone};
+use super::scripted::{HEAP_BYTES, RANKS, lone};
 
 /// The only rank of its job: an allocation waits for no other rank.
 fn only() -> World {
@@ -118,6 +118,36 @@ fn who_drops_memory_has_it_no_more() {
     drop(first);
     assert_eq!(world.alloc::<u64>(8).unwrap().at(ME, 0), place);
     assert_eq!(world.get(place), Ok(0));
+}
+
+/// A transport reads the source of a copy when it sends it, and writes the destination when it arrives.
+#[test]
+fn memory_of_copies_under_way_is_in_use() {
+    let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
+    let there = layout.encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap();
+    let there = GlobalPtr::<u64>::from_address(there).unwrap();
+    for is_source in [true, false] {
+        let (world, script) = lone(RANKS);
+        let begin = || {
+            let values = world.alloc_individual::<u64>(8).unwrap();
+            values.local().store(7, 5);
+            let (from, to) = if is_source { (values.ptr(0), there) } else { (there, values.ptr(0)) };
+            world.copy(from, to, 8).unwrap();
+            values
+        };
+        let first = begin();
+        let place = first.ptr(7);
+        // The scripted clock advances to the limit.
+        drop(first);
+        assert_eq!(world.get(place), Ok(5));
+        let second = begin();
+        assert_ne!(second.ptr(7), place, "it is not given to the next");
+        let place = second.ptr(7);
+        script.lock().unwrap().complete(1, Ok(0));
+        drop(second);
+        assert_eq!(world.get(place), Ok(0), "the copy has ended");
+        assert_eq!(world.alloc_individual::<u64>(8).unwrap().ptr(7), place);
+    }
 }
 
 /// Memory that a rank has dropped is cleared for reuse after the rank's puts to it have arrived.

@@ -10,6 +10,7 @@
 mod posting;
 
 use pelago_base::{AddressLayout, Counters, Event, GlobalAddress, Instant, Rank};
+use pelago_memory::Cells;
 use pelago_platform::limits::CAPTURED_BYTES_MAX;
 use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Tally, Token, Transfer};
 
@@ -213,6 +214,12 @@ impl Engine {
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.order.live() == 0
+    }
+
+    /// Whether an operation that has not ended accesses any of these bytes of this rank, which begin at `address`.
+    pub(crate) fn accesses(&self, address: GlobalAddress, memory: Cells<'_>) -> bool {
+        let accesses = |id| self.work(id).and_then(|work| work.task.as_ref()).is_some_and(|task| task.accesses(address, memory));
+        self.order.live_ids().any(accesses)
     }
 
     /// Whether every operation has been posted, by one rail, to the rank that it writes to, and to a transport that can order the next operations
