@@ -315,7 +315,7 @@ impl Context {
     /// # Safety
     /// As [`register_raw`](Self::register_raw).
     unsafe fn register_at<T: Pod>(&self, pointer: *mut T, length: usize, owned: Option<Vec<T>>) -> Result<Registered<'_, T>> {
-        check_alignment::<T>();
+        check_layout::<T>();
         let memory = core::ptr::NonNull::new(pointer.cast()).expect("memory has an address");
         // SAFETY: M1, M2: the caller's promise.
         let cells = unsafe { Cells::new(memory, length * size_of::<T>()) };
@@ -332,8 +332,8 @@ impl Context {
     /// # Errors
     /// As [`register`](Self::register). If the device fails later, operations that need it fail with [`Failure::Device`](pelago_platform::Failure).
     pub fn register_device<T: Pod>(&self, memory: Arc<dyn DeviceMemory>) -> Result<RegisteredDevice<'_, T>> {
-        check_alignment::<T>();
-        let length = memory.bytes().checked_div(size_of::<T>() as u64).unwrap_or(0) as usize;
+        check_layout::<T>();
+        let length = (memory.bytes() / size_of::<T>() as u64) as usize;
         let registration = Registration::new(self, Region::Device(DeviceRange::whole(memory.clone())))?;
         Ok(RegisteredDevice { registration, memory, length, first: core::marker::PhantomData })
     }
@@ -367,14 +367,17 @@ pub(crate) fn register_heaps(reach: &Reach, rank: Rank, transport: &mut dyn Tran
     Ok(())
 }
 
-/// Refuses types, at compile time, whose values need not lie where they may: all memory begins at a multiple of a cache line.
-const fn check_alignment<T: Pod>() {
-    const { assert!(align_of::<T>() as u64 <= ALIGN_BYTES, "values that other ranks access are aligned to 64 bytes at most") }
+/// Refuses types, at compile time, whose values need not lie where they may, as all memory begins at a multiple of a cache line, or have no bytes.
+const fn check_layout<T: Pod>() {
+    const {
+        assert!(align_of::<T>() as u64 <= ALIGN_BYTES, "values that other ranks access are aligned to 64 bytes at most");
+        assert!(size_of::<T>() > 0, "values that other ranks access have one byte at least");
+    }
 }
 
 /// Returns the size of `count` values in bytes, if a heap could hold them.
 pub(crate) fn bytes_of<T: Pod>(count: usize, heap_bytes: u64) -> Result<u64> {
-    check_alignment::<T>();
+    check_layout::<T>();
     let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
     if bytes > heap_bytes { Err(Error::NoMemory { bytes, heap_bytes, memory: FixedMemory::HEAP }) } else { Ok(bytes) }
 }

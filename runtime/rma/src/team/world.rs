@@ -120,6 +120,15 @@ impl World {
 
     /// Allocates `count` zeroed values on every rank, at the same offset of its memory. Collective; `count` is the same on every rank.
     ///
+    /// A value has one byte at least, and an alignment of 64 at most; a call with another type does not compile:
+    ///
+    /// ```compile_fail,E0080
+    /// fn example(world: &pelago_rma::World) {
+    ///     let _nothing = world.alloc::<()>(1);
+    /// }
+    /// std::hint::black_box(example as fn(&pelago_rma::World));
+    /// ```
+    ///
     /// Cost: one allreduce of up to 144 bytes, and a barrier if memory was freed since the last allocation; with more than 1,024 live
     /// allocations, a second allreduce before this barrier. The system provides pages when they are first accessed.
     ///
