@@ -115,6 +115,11 @@ pub mod names {
 }
 
 const DEADLOCK_SECONDS_DEFAULT: f64 = 5.0;
+
+/// The expected value of a variable that is missing beside `PELAGO_RANK`.
+const REST_EXPECTED: &str =
+    "set by `pelago run` together with PELAGO_RANK; keep both for a rank, or remove PELAGO_RANK to run alone";
+
 pub(crate) const FAILURE_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(5000);
 
 /// The recording settings of each rank.
@@ -421,8 +426,17 @@ impl<F: Fn(&str) -> Option<OsString>> Variables<F> {
         let (rank, size) = (self.number(names::RANK)?, self.number(names::SIZE)?);
         let [memory, socket, call] = [names::MEMORY, names::SOCKET, names::CALL].map(|name| self.number(name));
         let (memory, socket, call) = (memory?, socket?, call?);
-        let (Some(rank), Some(size), Some(memory)) = (rank, size, memory) else { return Ok(None) };
-        Ok(Some(LaunchedJob { rank: Rank::new(rank as u32), size: size as u32, memory, socket, call }))
+        let Some(rank) = rank else { return Ok(None) };
+        let incomplete = |name| Err(LaunchSettingsError { name, value: String::new(), expected: REST_EXPECTED });
+        match (size, memory) {
+            (Some(size), Some(memory)) => {
+                Ok(Some(LaunchedJob { rank: Rank::new(rank as u32), size: size as u32, memory, socket, call }))
+            }
+            _ if self.switch(names::SINGLE)? => Ok(None),
+            // Otherwise each rank of the job would take itself for a job of one rank.
+            (None, _) => incomplete(names::SIZE),
+            (_, None) => incomplete(names::MEMORY),
+        }
     }
 
     /// Returns a job of several processes of a launcher with PMI-1 or PMIx.
@@ -607,14 +621,27 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_without_a_part_of_what_the_launcher_says_does_not_run_alone() {
+        let all = [(names::RANK, "3"), (names::SIZE, "8"), (names::MEMORY, "17")];
+        for (missing, name) in [(1, names::SIZE), (2, names::MEMORY)] {
+            let given: Vec<_> = (0..3).filter(|&part| part != missing).map(|part| all[part]).collect();
+            let error = read(&given).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("remove PELAGO_RANK to run alone"), "{error}");
+            assert_eq!(read(&[&given[..], &[(names::SINGLE, "1")]].concat()).unwrap().job, None);
+        }
+        assert_eq!(read(&all[1..]).unwrap().job, None, "the program has been told to run alone");
+    }
+
+    #[test]
     fn a_launcher_that_speaks_pmi_has_its_ranks_adopted() {
         let all = [(names::PMI_DESCRIPTOR, "6"), (names::PMI_RANK, "1"), (names::PMI_SIZE, "4")];
         let settings = read(&[&all[..], &[(names::START, "0.5"), ("WORLD_SIZE", "4")]].concat()).unwrap();
         let job = AdoptedJob { rank: Rank::new(1), launcher: ForeignStore::Pmi { descriptor: 6, size: 4 } };
         assert_eq!((settings.adopted, settings.foreign, settings.job), (Some(job), None, None));
         assert_eq!(settings.start_limit, Duration::from_milliseconds(500));
-        for single in [(names::SINGLE, "1"), (names::RANK, "0")] {
-            let settings = read(&[&all[..], &[single]].concat()).unwrap();
+        let launched = [(names::RANK, "0"), (names::SIZE, "1"), (names::MEMORY, "3")];
+        for single in [&[(names::SINGLE, "1")][..], &launched] {
+            let settings = read(&[&all[..], single].concat()).unwrap();
             assert_eq!((settings.adopted, settings.foreign), (None, None), "{single:?}");
         }
         let one = [(names::PMI_DESCRIPTOR, "6"), (names::PMI_RANK, "0"), (names::PMI_SIZE, "1")];
