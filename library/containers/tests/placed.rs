@@ -349,3 +349,39 @@ fn rows_that_have_moved_are_found_where_they_are() {
         });
     }
 }
+
+/// A table is opened with the heap that contains it. With another heap, its first key is an error.
+#[test]
+fn a_table_in_another_heap_is_refused() {
+    run(threads::Platform::Mapped, 1, |world| {
+        let heaps = [(); 2].map(|()| GlobalHeap::new(world, 1 << 14).unwrap());
+        for (here, elsewhere) in [(&heaps[0], &heaps[1]), (&heaps[1], &heaps[0])] {
+            let map = PlacedMap::create(here, &ranks(&[0]), 1, Rank::new(0)).unwrap();
+            let wrong = PlacedMap::open(elsewhere, map.address(), map.geometry()).unwrap();
+            assert!(wrong.find(b"one") == Ok(wrong.end()), "there is no key");
+            map.insert(b"one", b"1").unwrap();
+            assert!(matches!(wrong.find(b"one"), Err(Error::Invalid(_))));
+            assert!(matches!(wrong.retrieve(b"two", &mut []), Err(Error::Invalid(_))));
+            let same = PlacedMap::open(here, map.address(), map.geometry()).unwrap();
+            assert_eq!(same.retrieve(b"one", &mut []), Ok(Some(1)));
+            map.destroy().unwrap();
+        }
+    });
+}
+
+/// The geometry comes from another rank, or from a program in C.
+#[test]
+fn a_geometry_that_no_heap_holds_is_refused() {
+    run(threads::Platform::Mapped, 1, |world| {
+        let heap = GlobalHeap::new(world, 1 << 14).unwrap();
+        let set = PlacedMultiset::create(&heap, &ranks(&[0]), 3, Rank::new(0)).unwrap();
+        let open = |ranks, buckets| PlacedMultiset::open(&heap, set.address(), Geometry { ranks, buckets });
+        for (ranks, buckets) in
+            [(1 << 47, 1), (1, 1 << 47), (1 << 11, 1), (u64::MAX, 1), (1, u64::MAX), (1 << 32, 1 << 32), (0, 1), (1, 0)]
+        {
+            let refused = open(ranks, buckets).map(drop);
+            assert!(matches!(refused, Err(Error::Invalid(_))), "{ranks} ranks with {buckets} buckets: {refused:?}");
+        }
+        assert_eq!(open(1, 3).unwrap().keys(None), Ok(0));
+    });
+}

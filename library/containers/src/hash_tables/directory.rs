@@ -29,6 +29,9 @@ const VALUE_WORDS: usize = 2;
 /// Maximum number of words of a value that are read together with its element.
 const VALUE_WORDS_MAX: usize = 32;
 
+/// The first number of buckets of all ranks together that no table has.
+const BUCKETS_END: u64 = 1 << 48;
+
 /// Number of buckets that are read at once.
 const LOOKED_AT_ONCE: u64 = 64;
 
@@ -132,6 +135,10 @@ impl<'h, 'w> DirectoryTable<'h, 'w> {
 
     fn open(heap: &'h GlobalHeap<'w>, mark: u64, at: GlobalAddress, geometry: Geometry) -> Result<Self> {
         check(&geometry)?;
+        let words = heap.bytes() / 8;
+        if geometry.ranks.saturating_add(DIRECTORY_WORDS) > words || geometry.buckets > words {
+            return Err(Error::Invalid("a table with so many ranks or buckets does not fit the heap"));
+        }
         Ok(Self { table: Table::over(heap, Directory { at: GlobalPtr::from_address(at)?, geometry }), mark })
     }
 
@@ -299,7 +306,7 @@ macro_rules! alike {
             /// Opens the table at an address, which was created with this geometry.
             ///
             /// # Errors
-            /// The address is null; the geometry is empty.
+            /// The address is null; the geometry is empty, or does not fit the heap.
             pub fn open(heap: &'h GlobalHeap<'w>, at: GlobalAddress, geometry: Geometry) -> Result<Self> {
                 Ok(Self(DirectoryTable::open(heap, $mark, at, geometry)?))
             }
@@ -595,6 +602,9 @@ impl PlacedMap<'_, '_> {
 }
 
 fn check(geometry: &Geometry) -> Result<()> {
-    let count = geometry.ranks.checked_mul(geometry.buckets).filter(|&count| count > 0 && count < 1 << 48);
-    count.map(drop).ok_or(Error::Invalid("a table needs at least one rank, and one bucket on each"))
+    match geometry.ranks.checked_mul(geometry.buckets) {
+        Some(0) => Err(Error::Invalid("a table needs at least one rank, and one bucket on each")),
+        Some(..BUCKETS_END) => Ok(()),
+        _ => Err(Error::Invalid("a table has fewer than 2^48 buckets on all ranks together")),
+    }
 }

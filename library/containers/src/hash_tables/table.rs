@@ -466,7 +466,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
             // One read for the whole element. The read may extend past an element with a shorter key, but not past the heap of its rank. An element that does
             // not fit in the rest of the heap has another key.
             let wanted = HEADER_WORDS + key_words + value.len();
-            words.resize(wanted.min(self.words_left(at)), 0);
+            words.resize(wanted.min(self.words_left(at)?), 0);
             let state_after = match value.is_empty() || maps(self.world(), at) {
                 true => self.world().get_into(at, words).map(|()| None)?,
                 false => Some(get_then_fetch(self.world(), at, words, at.add(STATE as u64))?),
@@ -497,9 +497,10 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         Ok(self.world().get(element.state_at())? == element.state)
     }
 
-    /// Number of words from an element to the end of the heap.
-    fn words_left(&self, at: GlobalPtr<u64>) -> usize {
-        (self.heap.left(at.address()) / 8) as usize
+    /// Number of words from an element to the end of the heap. Fails if there is no room for an element: the table is in another heap, or was destroyed.
+    fn words_left(&self, at: GlobalPtr<u64>) -> Result<usize> {
+        let words = self.heap.left(at.address()).map(|bytes| (bytes / 8) as usize);
+        words.filter(|&words| words >= HEADER_WORDS).ok_or(Error::Invalid("the table has an element outside of this heap"))
     }
 
     /// The place of the next element on `rank`; `glance` is the begun allocation, if any.

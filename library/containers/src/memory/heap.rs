@@ -223,10 +223,10 @@ impl<'w> GlobalHeap<'w> {
         }
     }
 
-    /// Number of bytes from an address to the end of the heap on its rank.
-    pub(crate) fn left(&self, address: GlobalAddress) -> u64 {
-        let rank = self.world.reach().addresses().rank(address);
-        self.bytes() - (address.bits() - self.at(rank, 0).address().bits())
+    /// Number of bytes from an address to the end of the heap on its rank; `None` if the address is not in the heap.
+    pub(crate) fn left(&self, address: GlobalAddress) -> Option<u64> {
+        let (_, inside) = self.inside(address)?;
+        self.bytes().checked_sub(inside)
     }
 
     /// Takes a freed block from a list whose word was `head`; returns its place in the arena.
@@ -281,13 +281,17 @@ impl<'w> GlobalHeap<'w> {
 
     /// The owner of a block, and the place of its header.
     fn place_of(&self, address: GlobalAddress) -> Option<(Rank, u64)> {
-        let rank = self.world.reach().addresses().rank(address);
-        if rank.number() >= self.world.size() {
-            return None;
-        }
-        let inside = address.bits().wrapping_sub(self.at(rank, 0).address().bits());
+        let (rank, inside) = self.inside(address)?;
         let is_block = inside < self.bytes() && inside.is_multiple_of(HEADER_BYTES) && inside >= HEADER_BYTES;
         is_block.then(|| (rank, inside - HEADER_BYTES))
+    }
+
+    /// The rank of an address, and its distance from the start of the heap there, which is past the end if the address is not in the heap; `None` if
+    /// there is no such rank.
+    fn inside(&self, address: GlobalAddress) -> Option<(Rank, u64)> {
+        let rank = self.world.reach().addresses().rank(address);
+        let is_there = rank.number() < self.world.size();
+        is_there.then(|| (rank, address.bits().wrapping_sub(self.at(rank, 0).address().bits())))
     }
 }
 
