@@ -122,7 +122,9 @@ impl<'c> ChannelSender<'c> {
         if self.is_full_after_progress()? {
             return Ok(Sent::Full(message));
         }
-        self.write(message.as_ref())?;
+        // `as_ref` may return other bytes than before.
+        let bytes = self.check(message.as_ref())?;
+        self.write(bytes)?;
         Ok(Sent::Sent)
     }
 

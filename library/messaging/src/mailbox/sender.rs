@@ -124,8 +124,10 @@ impl<'m, 'w> MailSender<'m, 'w> {
         if !self.requester.is_granted(ticket)? {
             return self.requester.look_around().map(|()| Sent::Full(message));
         }
+        // `as_ref` may return other bytes than before. If they are too long, the next message uses the ticket.
+        let message = self.check(message.as_ref())?;
         self.held = None;
-        self.write(ticket, message.as_ref())?;
+        self.write(ticket, message)?;
         Ok(Sent::Sent)
     }
 
@@ -155,12 +157,17 @@ impl<'m, 'w> MailSender<'m, 'w> {
         }
         let slots = self.mailbox.admission.server(self.requester.share()).slots;
         for batch in rest.chunks((slots as usize).div_ceil(2).min(BATCH_MAX)) {
+            // `as_ref` may return other bytes than before; after the tickets are taken, no message may turn out to be too long.
+            let mut bytes = [&[][..]; BATCH_MAX];
+            for (bytes, message) in bytes.iter_mut().zip(batch) {
+                *bytes = self.check(message.as_ref())?;
+            }
             let first = self.requester.take(batch.len() as u32)?;
-            for (step, message) in batch.iter().enumerate() {
+            for (step, message) in bytes[..batch.len()].iter().enumerate() {
                 let ticket = first.after(step as u32);
                 // After a failure no rank waits for the remaining tickets: the receiver or the holder of the counters is lost, or the job is at fault.
                 self.requester.wait(ticket)?;
-                self.write(ticket, message.as_ref())?;
+                self.write(ticket, message)?;
             }
         }
         Ok(())
