@@ -41,6 +41,11 @@ pub enum Placement {
 /// - the home: all later acquires of the others fail with `PeerLost` and its number.
 ///
 /// If the last two writers are lost together, the version before the last may come back. No survivor has seen a later one.
+///
+/// # Panics of the program
+/// A rank that panics does not wait for others, and a release may have to wait. So a variable that is held and dropped while its thread panics is never
+/// released, even if the panic is caught: other ranks wait until the rank is lost. A program that catches panics and goes on keeps the variable outside
+/// of `catch_unwind`; its next acquire, or its drop, releases it.
 pub struct Shared<'w, T: ?Sized> {
     pub(super) access: Access<'w>,
     pub(super) private: Box<T>,

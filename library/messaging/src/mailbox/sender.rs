@@ -15,7 +15,7 @@ use crate::message_guard::Sent;
 ///
 /// Dropping it returns an unused ticket, such as that of a [`try_send`](Self::try_send) that found no free slot; this waits until the receiver frees a
 /// slot. A rank that sends to itself takes its messages before. A rank that panics does not wait: the receiver skips the ticket when the rank
-/// is lost.
+/// is lost. A program that catches panics and goes on keeps the sender outside of `catch_unwind`.
 pub struct MailSender<'m, 'w> {
     mailbox: &'m Mailbox<'w>,
     to: Rank,
