@@ -9,6 +9,7 @@ use pelago_kit::conformance::Ends;
 use pelago_memory::Cells;
 use pelago_platform::{Address, Completion, Endpoint, Flags, Network, Operation, Rail, Registry, Token, Transport};
 
+use crate::around_tests::{STEP, known};
 use crate::fabric::mock::{Profile, World};
 use crate::{FabricError, Ofi, Setup};
 
@@ -197,6 +198,26 @@ fn rails_are_those_that_were_named_in_their_order() {
     let mut settings = settings(Rank::new(0), layout, &provider, &published);
     setup(&mut settings);
     assert!(matches!(Ofi::new(settings), Err(FabricError::None(..))));
+}
+
+/// The numbers of processes, which some providers write in names, have different numbers of digits.
+#[test]
+fn names_of_different_lengths_lead_to_their_ranks() {
+    let mut job = known(World::provider(Profile::TEXT, 1, 0));
+    let names = [1, 2].map(|rank: usize| job.ends[rank].address().0.len());
+    assert_ne!(names[0], names[1]);
+    for rank in [1, 2] {
+        let (to, at) = (job.connect(0, rank), job.at(rank, 8));
+        job.post(0, to, Operation::Write { to: at, bytes: &[7; 8] }, rank.into());
+    }
+    job.look(100, STEP);
+    assert_eq!(job.results(), BTreeMap::from([(1, Ok(0)), (2, Ok(0))]));
+    assert_eq!([1, 2].map(|rank| job.word(rank, 1)), [u64::from_ne_bytes([7; 8]); 2]);
+    // The name is the last part; its length is at the 16th byte.
+    let Address(mut endless) = job.ends[1].address();
+    endless.pop();
+    endless[16] -= 1;
+    assert!(job.ends[2].connect(None, Rank::new(1), &Address(endless)).is_err(), "a text without an end");
 }
 
 /// Seeds of the tests of failing operations: `PELAGO_SEEDS`, or a few hundred.

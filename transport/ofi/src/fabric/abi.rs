@@ -48,6 +48,7 @@ pub(crate) const FI_ORDER_SAS: u64 = 1 << 8;
 // Members of enumerations.
 pub(crate) const FI_SOCKADDR: u32 = 1;
 pub(crate) const FI_SOCKADDR_IN6: u32 = 3;
+pub(crate) const FI_ADDR_STR: u32 = 9;
 pub(crate) const FI_EP_RDM: c_int = 3;
 pub(crate) const FI_PROGRESS_MANUAL: c_int = 2;
 pub(crate) const FI_THREAD_DOMAIN: c_int = 3;

@@ -419,7 +419,12 @@ impl Port {
         // Providers read as many bytes as the address format has.
         let mut padded = [0_u8; NAME_BYTES_MAX];
         padded.get_mut(..name.len())?.copy_from_slice(name);
-        if *fabric != self.end.fabric || name.len() != self.end.name.len() {
+        // Names that are text have different lengths, such as those of `shm`, which contain the number of a process.
+        let is_of_format = match self.info.address_format() {
+            FI_ADDR_STR => name.last() == Some(&0),
+            _ => name.len() == self.end.name.len(),
+        };
+        if *fabric != self.end.fabric || !is_of_format {
             return None;
         }
         let mut address = ADDRESS_UNSPECIFIED;

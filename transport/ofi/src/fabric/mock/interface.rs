@@ -213,7 +213,7 @@ unsafe extern "C" fn getinfo(
             info.domain.name = libc::strdup(CString::new(format!("mock{domain}")).expect("a name").as_ptr());
             info.raw.caps = FI_MSG | FI_RMA | if wants_devices { FI_HMEM } else { 0 };
             info.raw.mode = FI_CONTEXT | FI_CONTEXT2;
-            info.raw.addr_format = 0x1_0000;
+            info.raw.addr_format = if profile.name_bytes == 0 { FI_ADDR_STR } else { 0x1_0000 };
             (info.tx.size, info.rx.size) = (profile.queue, profile.queue);
             info.endpoint.max_msg_size = 1 << 30;
             info.domain.mr_mode = profile.mr_mode | if wants_devices { FI_MR_HMEM } else { 0 };
@@ -467,8 +467,10 @@ unsafe extern "C" fn getname(endpoint: *mut Fid, into: *mut c_void, bytes: *mut 
     // SAFETY: I1, I2.
     unsafe {
         let Endpoint { world, number, .. } = &*endpoint.cast::<Endpoint>();
-        let mut name = number.to_ne_bytes().to_vec();
-        name.resize(lock(world).profile.name_bytes, 0xA5);
+        let name = match lock(world).profile.name_bytes {
+            0 => format!("mock://{number}\0").into_bytes(),
+            length => [number.to_ne_bytes().to_vec(), vec![0xA5; length - size_of::<u64>()]].concat(),
+        };
         assert!(*bytes >= name.len());
         *bytes = name.len();
         ptr::copy_nonoverlapping(name.as_ptr(), into.cast(), name.len());
@@ -487,11 +489,11 @@ unsafe extern "C" fn insert(
     _context: *mut c_void,
 ) -> c_int {
     assert_eq!(count, 1);
-    // SAFETY: I1, I2: the number is what a name begins with.
+    // SAFETY: I1, I2: a name begins with the number, or is text that ends with it.
     unsafe {
-        let number = names.cast::<u64>().read_unaligned();
-        let _open = lock(&(*addresses.cast::<Addresses>()).world);
-        *into = number;
+        let is_text = lock(&(*addresses.cast::<Addresses>()).world).profile.name_bytes == 0;
+        let text = || CStr::from_ptr(names.cast()).to_str().ok()?.strip_prefix("mock://")?.parse().ok();
+        *into = if is_text { text().expect("a name made here") } else { names.cast::<u64>().read_unaligned() };
     }
     1
 }

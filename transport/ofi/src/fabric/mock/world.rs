@@ -28,6 +28,7 @@ pub(crate) struct Profile {
     pub(crate) needs_target: bool,
     /// Whether accesses take effect in the order in which they were posted.
     pub(crate) is_ordered: bool,
+    /// Length of the names of endpoints in bytes; 0: text of different lengths.
     pub(crate) name_bytes: usize,
 }
 
@@ -69,6 +70,8 @@ impl Profile {
         is_ordered: true,
         name_bytes: 8,
     };
+    /// Has names of text, as a provider of shared memory.
+    pub(crate) const TEXT: Self = Self { name: "text", name_bytes: 0, ..Self::CXI };
 }
 
 /// All worlds of this process, by number; there are as few as tests.
