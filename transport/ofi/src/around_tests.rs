@@ -13,6 +13,7 @@ use pelago_memory::Cells;
 use pelago_platform::{Address, Capabilities, Completion, Endpoint, Flags, Network, Operation, Registry, Token, Transport};
 
 use crate::fabric::mock::{Failing, Profile, Silent, World};
+use crate::limits::TRANSMIT_SLOTS;
 use crate::{Introduced, Introduction, Ofi, Setup};
 
 /// Ranks that were reported as lost.
@@ -520,6 +521,30 @@ fn a_slow_peer_is_not_given_up() {
     job.world(|world| world.silent = Silent::Nothing);
     job.pass(1);
     assert_eq!(job.results()[&4], Ok(0));
+}
+
+/// Accesses to a silent peer hold their slots until the provider ends them. The rank still reaches other peers and answers them.
+#[test]
+fn a_silent_peer_leaves_slots_for_others() {
+    let mut job = introduced(World::provider(Profile { queue: 1024, ..Profile::CXI }, 1, 0));
+    let ([silent, other], back) = ([1, 2].map(|rank| job.connect(0, rank)), job.connect(2, 0));
+    let add = Operation::Atomic { at: job.at(0, 8), width: Width::Eight, operator: ADD, operand: 1 };
+    for (to, rank) in [(silent, 1), (other, 2)] {
+        job.post(0, to, Operation::Write { to: job.at(rank, 0), bytes: &[1; 8] }, u64::from(rank));
+    }
+    job.post(2, back, add, 0);
+    job.look(200, STEP);
+    assert_eq!((job.results().len(), job.word(0, 1)), (2, 1));
+    job.world(|world| world.silent = Silent::Everything(1));
+    for token in 0..TRANSMIT_SLOTS as u64 + 100 {
+        job.post(0, silent, Operation::Write { to: job.at(1, 8), bytes: &[2; 8] }, 100 + token);
+    }
+    job.post(0, other, Operation::Write { to: job.at(2, 8), bytes: &[3; 8] }, 3);
+    job.post(2, back, add, 0);
+    job.look(200, STEP);
+    assert_eq!((job.results().get(&3), job.word(2, 1)), (Some(&Ok(0)), u64::from_ne_bytes([3; 8])));
+    job.pass(150);
+    assert_eq!((job.unreachable(), job.word(0, 1)), (vec![Rank::new(1)], 2), "the second rank has its answer");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use pelago_platform::{Endpoint, Flags, Operation, PostError, Token, limits};
 use zerocopy::IntoBytes;
 
 use super::{Engine, FIRST, Known, Path, Posted, Scattered, Then, Use, Way, What, led_to};
-use crate::fabric::{FiAddress, Local, Port, Refusal, Remote};
-use crate::limits::{LISTED_BLOCKS_MAX, REGIONS_KNOWN_MAX, REQUESTS_MAX, SIGNALLED_BYTES_MIN};
+use crate::fabric::{FiAddress, Local, Port, Refusal, Remote, Slot};
+use crate::limits::{ACCESSES_PER_FREE_SLOT, LISTED_BLOCKS_MAX, REGIONS_KNOWN_MAX, REQUESTS_MAX, SIGNALLED_BYTES_MIN};
 use crate::message::{Header, PAYLOAD_BYTES_MAX, kind, region};
 
 /// The target of an access.
@@ -137,8 +137,8 @@ impl Engine {
             return false;
         }
         let Target { remote, rail, address, .. } = target;
+        let Some(slot) = self.slot_for(peer, rail) else { return false };
         let port = &mut self.ports[rail];
-        let Some(slot) = port.take() else { return false };
         port.memory(&slot).part(0, bytes.len() as u64).expect("a captured write fits a slot").write(bytes);
         let index = slot.index();
         if let Err((slot, refusal)) = port.write(slot, Local::Slot, bytes.len(), address, remote, target.notifies(flags.notify)) {
@@ -380,10 +380,11 @@ impl Engine {
             What::Put { from: Region::Device(_), source, .. } => self.local_device(source, rail),
             _ => None,
         };
+        let peer = self.operations[key].peer;
+        let Some(slot) = self.slot_for(peer, rail) else { return false };
         let port = &mut self.ports[rail];
-        let Some(slot) = port.take() else { return false };
-        let (index, Posted { peer, flags, what, .. }) = (slot.index(), &self.operations[key]);
-        let (peer, notify) = (*peer, target.notifies(flags.notify));
+        let (index, Posted { flags, what, .. }) = (slot.index(), &self.operations[key]);
+        let notify = target.notifies(flags.notify);
         let begun = match (what, device) {
             (What::Get { to, .. }, _) => port.read(slot, *to, address, remote),
             (What::Put { from: Region::Host(from), .. }, _) => {
@@ -410,12 +411,20 @@ impl Engine {
         }
     }
 
+    /// Takes a slot of a rail for an access to a peer, unless those in flight to it already hold its share.
+    fn slot_for(&mut self, peer: usize, rail: usize) -> Option<Slot> {
+        let (held, port) = (self.peers[peer].accesses, &mut self.ports[rail]);
+        if held > ACCESSES_PER_FREE_SLOT * port.free_slots() { None } else { port.take() }
+    }
+
     fn access_began(&mut self, key: usize, slot: usize, Target { start, rail, .. }: Target) {
         self.uses[rail][slot] = Use::Access(key);
         let operation = &mut self.operations[key];
         (operation.path, operation.is_sent) = (Path::Access(start), true);
         operation.unanswered += 1;
-        if let Some(known) = self.peers[operation.peer].known.get_mut(&start) {
+        let peer = &mut self.peers[operation.peer];
+        peer.accesses += 1;
+        if let Some(known) = peer.known.get_mut(&start) {
             known.in_flight += 1;
         }
     }
@@ -425,6 +434,7 @@ impl Engine {
         let operation = &mut self.operations[key];
         let (peer, path) = (operation.peer, operation.path);
         operation.unanswered -= 1;
+        self.peers[peer].accesses -= 1;
         let at = operation.what.at();
         match (result, &self.peers[peer].way) {
             (Ok(()), _) => self.peers[peer].was_heard = true,

@@ -168,6 +168,8 @@ struct Peer {
     looks: u32,
     /// Whether it has given a sign of life since the last check.
     was_heard: bool,
+    /// Number of accesses in flight to it.
+    accesses: usize,
     /// Its regions of which this rank holds the keys, by their first address.
     known: BTreeMap<u64, Known>,
     /// The regions of this rank of which it holds the keys.
@@ -421,6 +423,7 @@ impl Engine {
             delivery: Delivery::default(),
             looks: 0,
             was_heard: false,
+            accesses: 0,
             known: BTreeMap::new(),
             lent: BTreeSet::new(),
         });

@@ -531,6 +531,10 @@ impl Port {
         self.free.pop()
     }
 
+    pub(crate) const fn free_slots(&self) -> usize {
+        self.free.len()
+    }
+
     /// Frees a slot from an [`Event::Ended`] or from [`take`](Self::take).
     pub(crate) fn give_back(&mut self, slot: Slot) {
         self.free.push(slot);
