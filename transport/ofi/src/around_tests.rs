@@ -109,7 +109,7 @@ impl<T: Transport> Job<T> {
         Self { ends, memory, layout, lost, unreachable, provider, now: Instant::ZERO, completed: Vec::new() }
     }
 
-    fn world<R>(&self, change: impl FnOnce(&mut World) -> R) -> R {
+    pub(crate) fn world<R>(&self, change: impl FnOnce(&mut World) -> R) -> R {
         change(&mut World::find(&self.provider).unwrap().lock().unwrap())
     }
 
@@ -139,6 +139,11 @@ impl<T: Transport> Job<T> {
         let results: BTreeMap<_, _> = self.completed.iter().map(|done| (done.token.0, done.result)).collect();
         assert_eq!(results.len(), self.completed.len(), "each completes once");
         results
+    }
+
+    /// Ranks that were reported as lost.
+    pub(crate) fn lost(&self) -> Vec<Rank> {
+        self.lost.lock().unwrap().clone()
     }
 
     pub(crate) fn word(&self, rank: usize, index: usize) -> u64 {

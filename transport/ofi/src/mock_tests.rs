@@ -200,6 +200,35 @@ fn rails_are_those_that_were_named_in_their_order() {
     assert!(matches!(Ofi::new(settings), Err(FabricError::None(..))));
 }
 
+/// A provider that may lock no more memory does not register that of a transfer: the owner performs the transfer, and no rank counts as failed.
+#[test]
+fn memory_that_cannot_be_locked_is_moved_by_requests() {
+    let mut job = known(World::provider(Profile::VERBS, 1, 0));
+    let (to, at) = (job.connect(0, 1), job.at(1, 64));
+    let [here, back] = [7_u64, 0].map(|word| Cells::from_mut(vec![word; 1000].leak()));
+    job.post(0, to, Operation::Put { from: here, to: at }, 0);
+    job.look(200, STEP);
+    assert_eq!(job.results()[&0], Ok(0), "the region is known");
+    job.world(|world| (world.locked_bytes_max, world.accesses) = (0, BTreeMap::new()));
+    here.write(&[9; 8000]);
+    job.post(0, to, Operation::Put { from: here, to: at }, 1);
+    let get = Operation::Get { from: at, to: back };
+    job.ends[0].post(Instant::ZERO, to, get, Flags::FENCE, Token(2)).unwrap();
+    job.look(400, STEP);
+    assert_eq!(job.results(), BTreeMap::from([0, 1, 2].map(|token| (token, Ok(0)))));
+    assert_eq!((back.to_vec(), job.lost()), (vec![9; 8000], vec![]));
+    assert_eq!(job.world(|world| world.accesses.values().sum::<u64>()), 0);
+}
+
+#[test]
+fn a_limit_of_locked_memory_is_named() {
+    let provider = World::provider(Profile::VERBS, 1, 0);
+    World::find(&provider).unwrap().lock().unwrap().locked_bytes_max = 1 << 16;
+    let settings = settings(Rank::new(0), Ends::<Ofi>::layout(1), &provider, &Published::default());
+    let error = Ofi::new(settings).map(drop).unwrap_err().to_string();
+    assert!(error.starts_with("fi_mr_reg of libfabric: ") && error.ends_with("(ulimit -l)"), "{error}");
+}
+
 /// The numbers of processes, which some providers write in names, have different numbers of digits.
 #[test]
 fn names_of_different_lengths_lead_to_their_ranks() {

@@ -302,7 +302,11 @@ impl Engine {
                     self.operations[key].result = Err(failure);
                     return true;
                 }
-                Some(Ok(Some(target))) if self.is_access(key, &target, notify) => return self.access(key, target),
+                Some(Ok(Some(target))) if self.is_access(key, &target, notify) => {
+                    if self.access(key, target) {
+                        return true;
+                    }
+                }
                 Some(Ok(_)) => self.operations[key].path = Path::Requests,
             }
         }
@@ -373,7 +377,7 @@ impl Engine {
         Some(Ok(known.remotes.get(rail).map(place)))
     }
 
-    /// Starts an access, if there is space; returns whether it did.
+    /// Starts an access, if there is space; returns whether it did. A transfer whose local memory cannot be registered continues by requests.
     fn access(&mut self, key: usize, target: Target) -> bool {
         let Target { remote, rail, address, .. } = target;
         let device = match self.operations[key].what {
@@ -403,6 +407,11 @@ impl Engine {
             Ok(()) => {
                 self.access_began(key, index, target);
                 true
+            }
+            Err((slot, Refusal::Unregistered)) => {
+                self.ports[rail].give_back(slot);
+                self.operations[key].path = Path::Requests;
+                false
             }
             Err((slot, refusal)) => {
                 self.refused(peer, rail, slot, refusal);

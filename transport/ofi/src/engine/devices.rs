@@ -159,8 +159,8 @@ impl Engine {
             Err((slot, refusal)) => {
                 port.give_back(slot);
                 match refusal {
-                    Refusal::Again => self.devices.unread.push((key, rail)),
                     Refusal::Failed(code) => self.access_ended(key, Err(code)),
+                    Refusal::Again | Refusal::Unregistered => self.devices.unread.push((key, rail)),
                 }
             }
         }

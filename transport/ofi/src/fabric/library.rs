@@ -110,7 +110,9 @@ impl Library {
 
     /// Converts the return value of a call to a result.
     pub(super) fn check(&self, what: &'static str, code: c_int) -> Result<(), FabricError> {
-        if code == 0 { Ok(()) } else { Err(FabricError::Call(what, self.error(code))) }
+        let locks = ["fi_mr_reg", "fi_mr_regattr"].contains(&what) && code == -libc::ENOMEM;
+        let remedy = if locks { "; the limit of locked memory may be too low (ulimit -l)" } else { "" };
+        if code == 0 { Ok(()) } else { Err(FabricError::Call(what, self.error(code) + remedy)) }
     }
 
     /// Returns descriptions of fabrics with the capabilities that the transport needs, in the library's order; with `devices`, those that access device memory.

@@ -73,6 +73,8 @@ pub(crate) enum Event {
 pub(crate) enum Refusal {
     /// The provider has no space, or is still connecting: progress, then try again.
     Again,
+    /// The local memory cannot be registered, as at the limit of locked memory.
+    Unregistered,
     /// It failed with this error number.
     Failed(i32),
 }
@@ -719,7 +721,7 @@ impl Port {
     fn local_description(&mut self, slot: &Slot, memory: Option<Cells<'static>>) -> Result<*mut c_void, Refusal> {
         let Some(memory) = memory.filter(|_| !self.slots_registration.is_null()) else { return Ok(self.slots_description()) };
         let registered = self.register_object(memory.pointer(), memory.bytes(), FI_READ | FI_WRITE);
-        self.local[slot.index()] = registered.map_err(|_| Refusal::Failed(libc::ENOMEM))?;
+        self.local[slot.index()] = registered.map_err(|_| Refusal::Unregistered)?;
         Ok(description(self.local[slot.index()]))
     }
 

@@ -406,6 +406,9 @@ fn enter(domain: &Domain, piece: Piece, access: u64, key: u64, window: Option<Wi
     if inside.memory.contains_key(&(*domain, key)) {
         return Err(-libc::ENOKEY);
     }
+    if window.is_none() && piece.bytes > inside.locked_bytes_max {
+        return Err(-libc::ENOMEM);
+    }
     let registered = Registered { piece, access, endpoint: None, is_enabled: false, window, posted: Vec::new() };
     inside.memory.insert((*domain, key), registered);
     let raw = FidMr { fid: fid(&MEMORY), mem_desc: key as usize as *mut c_void, key };

@@ -134,6 +134,8 @@ pub(crate) struct World {
     pub(crate) severed: Option<usize>,
     /// Support for device memory.
     pub(crate) devices: DeviceSupport,
+    /// Maximum number of bytes of host memory of a registration, as by a limit of locked memory.
+    pub(crate) locked_bytes_max: usize,
     /// Whether registrations of device memory are in use and cannot be closed.
     pub(crate) keeps_devices: bool,
     /// Number of accesses to device memory at their targets: reads, and writes.
@@ -277,6 +279,7 @@ impl World {
             domains: 1,
             severed: None,
             devices: DeviceSupport::Whole,
+            locked_bytes_max: usize::MAX,
             keeps_devices: false,
             device_accesses: [0; 2],
             device_sources: 0,
