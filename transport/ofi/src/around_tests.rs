@@ -347,6 +347,25 @@ fn what_the_fabric_does_not_deliver_goes_around() {
     }
 }
 
+/// The progress thread of a rank that sleeps finds that an address is missing, which only the rank itself can obtain.
+#[test]
+fn a_rank_that_sleeps_is_woken_to_obtain_an_address() {
+    let mut job = introduced(World::provider(Profile::CXI, 1, 0));
+    let to = job.connect(0, 1);
+    job.post(0, to, Operation::Copy { from: job.at(1, 0), to: job.at(2, 0), bytes: 8 }, 0);
+    // The address of the owner arrives, and the rank sleeps.
+    job.ends[0].progress(job.now, &mut Vec::new());
+    let is_woken = (0..50).any(|_| {
+        job.ends[1].progress(job.now, &mut Vec::new());
+        let mut engine = job.ends[0].ofi().shared.lock();
+        engine.drive();
+        engine.take_news()
+    });
+    assert!(is_woken, "it must obtain that of the target");
+    job.look(200, STEP);
+    assert_eq!(job.results()[&0], Ok(0));
+}
+
 /// The other transport repeats a read that fails on the fabric; for a write it is unknown whether it has taken effect.
 #[test]
 fn reads_are_repeated_by_another_way_and_writes_are_not() {

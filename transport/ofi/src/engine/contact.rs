@@ -94,6 +94,8 @@ impl Engine {
     pub(super) fn seek(&mut self, rank: Rank) {
         if self.sought.insert(rank) {
             self.wanted.push(rank);
+            // The thread that drives the other transport must poll.
+            self.touched = true;
         }
     }
 
