@@ -249,6 +249,26 @@ fn names_of_different_lengths_lead_to_their_ranks() {
     assert!(job.ends[2].connect(None, Rank::new(1), &Address(endless)).is_err(), "a text without an end");
 }
 
+#[test]
+fn a_domain_that_cannot_be_opened_is_left_out_unless_it_is_named() {
+    let provider = World::provider(Profile::CXI, 1, 0);
+    with_domains(&provider, 3, None);
+    let layout = Ends::<Ofi>::layout(1);
+    let rails = |fabric: &str| {
+        let fabric = fabric.replace("cxi", &provider).parse().unwrap();
+        let opened = Ofi::new(Setup { fabric, ..settings(Rank::new(0), layout, &provider, &Published::default()) });
+        opened.map(|end| end.fabric().rails.iter().map(|rail| rail.replace(&provider, "cxi")).collect::<Vec<_>>())
+    };
+    for (broken, left) in [(0, ["cxi:mock1", "cxi:mock2"]), (1, ["cxi:mock0", "cxi:mock2"]), (2, ["cxi:mock0", "cxi:mock1"])] {
+        World::find(&provider).unwrap().lock().unwrap().broken = Some(broken);
+        assert_eq!(rails("cxi").unwrap(), left);
+        let named = format!("cxi:mock{broken}");
+        for fabric in [named.clone(), format!("{named},{}", left[0])] {
+            assert!(matches!(rails(&fabric), Err(FabricError::Call("fi_domain", _))), "{fabric}");
+        }
+    }
+}
+
 /// Seeds of the tests of failing operations: `PELAGO_SEEDS`, or a few hundred.
 fn seeds() -> u64 {
     std::env::var("PELAGO_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)

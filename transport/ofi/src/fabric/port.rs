@@ -160,17 +160,21 @@ impl Port {
     /// Opens an endpoint of each selected fabric: one for each rail. With `devices`, an endpoint that accesses device memory, where the provider supports it.
     pub(crate) fn open(choice: &FabricChoice, interface: Option<IpAddr>, devices: bool) -> Result<Vec<Self>, FabricError> {
         let (library, selected) = Self::select(choice, interface, devices)?;
-        let mut ports: Vec<Self> = Vec::new();
+        let (mut ports, mut unusable): (Vec<Self>, _) = (Vec::new(), None);
         for Selected { info, with_devices } in selected {
             let opened = with_devices.and_then(|info| Self::open_with(library, info, Ok(())).map_err(|error| error.to_string()));
             // The provider may offer device memory and then fail to support it.
             match opened.or_else(|why| Self::open_with(library, info, Err(why))) {
+                Ok(port) => ports.push(port),
                 // A network card that the choice does not name is left out if it cannot be used.
-                Err(_) if !ports.is_empty() && choice.domains.len() <= 1 => {}
-                opened => ports.push(opened?),
+                Err(error) if choice.domains.len() <= 1 => _ = unusable.get_or_insert(error),
+                Err(error) => return Err(error),
             }
         }
-        Ok(ports)
+        match unusable.filter(|_| ports.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(ports),
+        }
     }
 
     /// Returns the fabrics that would be selected, without opening them.

@@ -257,6 +257,9 @@ unsafe extern "C" fn open_domain(
         let number = lock(&world).number();
         let name = CStr::from_ptr((*(*info).domain_attr).name).to_str().expect("it was made here");
         let which = name.strip_prefix("mock").and_then(|number| number.parse().ok()).expect("it was made here");
+        if lock(&world).broken == Some(which) {
+            return -libc::ENODEV;
+        }
         lock(&world).opened.insert(number, which);
         let raw = FidDomain { fid: fid(&DOMAIN), ops: &OF_DOMAIN.0, mr: &OF_MEMORY.0 };
         let has_devices = (*info).caps & FI_HMEM != 0;

@@ -132,6 +132,8 @@ pub(crate) struct World {
     pub(crate) domains: usize,
     /// Domain by which nothing arrives at its target.
     pub(crate) severed: Option<usize>,
+    /// Domain that cannot be opened.
+    pub(crate) broken: Option<usize>,
     /// Support for device memory.
     pub(crate) devices: DeviceSupport,
     /// Maximum number of bytes of host memory of a registration, as by a limit of locked memory.
@@ -278,6 +280,7 @@ impl World {
             silent: Silent::Nothing,
             domains: 1,
             severed: None,
+            broken: None,
             devices: DeviceSupport::Whole,
             locked_bytes_max: usize::MAX,
             keeps_devices: false,
