@@ -14,16 +14,14 @@ pub struct Symmetric<'w, T> {
     slot: usize,
     offset: u64,
     length: usize,
-    /// This rank's own values; `None` if values have no size.
-    own: Option<CellSlice<'w, T>>,
+    own: CellSlice<'w, T>,
     /// Whether writes to the values wake no sleeping rank.
     is_quiet: bool,
 }
 
 impl<'w, T: Pod> Symmetric<'w, T> {
     pub(crate) fn new(world: &'w World, slot: usize, offset: u64, length: usize) -> Self {
-        let own = (size_of::<T>() > 0).then(|| own(world, SegmentId::SYMMETRIC, offset, length));
-        Self { world, slot, offset, length, own, is_quiet: false }
+        Self { world, slot, offset, length, own: own(world, SegmentId::SYMMETRIC, offset, length), is_quiet: false }
     }
 
     /// Promises that no thread of this rank waits for writes of others to these values, neither by [`wait_until`](crate::Context::wait_until) nor
@@ -69,13 +67,9 @@ impl<'w, T: Pod> Symmetric<'w, T> {
     }
 
     /// Returns this rank's own values. Cost: two loads.
-    ///
-    /// # Panics
-    /// Values have no size.
     #[inline]
-    #[track_caller]
     pub fn local(&self) -> CellSlice<'_, T> {
-        self.own.expect("values have a size")
+        self.own
     }
 }
 
