@@ -131,7 +131,9 @@ impl Layout {
             });
             lengths.max().unwrap_or(0)
         };
-        longest(&self.piece).min((CHUNK_BYTES / self.value_bytes).max(1))
+        // A part of a block may be longer in the last piece: there the remainder goes to other members.
+        let values = self.rest.as_ref().map_or(0, longest).max(longest(&self.piece));
+        values.min((CHUNK_BYTES / self.value_bytes).max(1))
     }
 
     pub(crate) fn pieces(&self) -> usize {

@@ -190,6 +190,25 @@ fn every_algorithm_gives_the_result_on_every_platform() {
     }
 }
 
+/// The last piece of a block is shorter, and its parts belong to other members than those of the pieces before.
+#[test]
+fn pieces_of_fewer_values_than_members_give_the_result() {
+    let settings = Settings { plan_bytes: 512, piece_bytes: 24, ..little() };
+    for platform in [Platform::Mapped, Platform::Remote, Platform::Hosts] {
+        for size in [5, 8] {
+            run(platform, size, |world| {
+                let all = Collectives::new(world, &settings).unwrap();
+                let mut random = Random(u64::from(world.rank()));
+                for shape in shapes(size, 1, platform == Platform::Mapped, 3) {
+                    for count in [5, 11] {
+                        repeat(world, &all, &Shape { count, ..shape }, &mut random);
+                    }
+                }
+            });
+        }
+    }
+}
+
 /// Messages above the inject size are kept in the slot until the network has sent them: those of one operation at different places of the slot.
 #[test]
 fn messages_above_the_inject_size_arrive_on_every_platform() {

@@ -142,6 +142,33 @@ fn temporary_memory_is_enough_for_both_lengths_of_a_piece() {
     }
 }
 
+/// The parts of the last piece belong to other members than those of the pieces before, but fit the same memory.
+#[test]
+fn the_last_piece_fits_the_memory_of_a_slot() {
+    let shapes = Collective::ALL.into_iter().flat_map(|operation| Algorithm::ALL.map(|algorithm| (operation, algorithm)));
+    for (operation, algorithm) in shapes {
+        for size in [2, 3, 5, 8, 9, 12] {
+            let shape = |count| Shape { operation, algorithm, size, count, per_host: 2, commutes: true };
+            if !shape(1).is_possible(true) {
+                continue;
+            }
+            // Pieces of so many values, at each member.
+            let all = |count| (0..size).map(|position| shape(count).schedule(position)).collect::<Vec<_>>();
+            let all: Vec<_> = (0..20).map(all).collect();
+            for (count, rest) in (2..all.len()).flat_map(|count| (1..count).map(move |rest| (count, rest))) {
+                let (piece, last) = (&all[count], &all[rest]);
+                assert!(piece[0].lines == last[0].lines && piece[0].room >= last[0].room, "{:?} and {rest}", shape(count));
+                for value_bytes in [1, 2, 3, 5, 9].map(|inject| INJECT_SIZE / inject) {
+                    let most = |schedules: &[Schedule]| {
+                        schedules.iter().map(|schedule| kept(schedule, value_bytes, (0, None), |_| false)).max()
+                    };
+                    assert!(most(piece) >= most(last), "{:?} and {rest}, values of {value_bytes} bytes", shape(count));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn members_confirm_every_half_of_the_slots() {
     let shape = Shape {
