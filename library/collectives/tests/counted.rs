@@ -300,6 +300,40 @@ fn counts_that_differ_are_an_error_and_no_corruption() {
     }
 }
 
+/// A member sends more to itself than it expects, or less.
+#[test]
+fn counts_of_a_member_for_itself_that_differ_are_an_error_on_all_members() {
+    for send in [1, 3] {
+        run(Platform::Mapped, 3, |world| {
+            let me = world.rank().index();
+            let sent = |wrong: bool| if wrong { send } else { 2 };
+            let ended_on_all = |exchange: &dyn Fn(bool) -> Result<(), Error>| {
+                let mut ended = exchange(me == 1);
+                if me == 1 {
+                    assert!(matches!(ended, Err(Error::Disagreement(_))), "{ended:?}");
+                }
+                for _ in 0..20 {
+                    ended = ended.and_then(|()| exchange(false));
+                }
+                assert!(matches!(ended, Err(Error::Disagreement(_))), "{ended:?}");
+            };
+            let all = Collectives::new(world, &little()).unwrap();
+            ended_on_all(&|wrong| {
+                let counts: [usize; 3] = std::array::from_fn(|to| if to == me { sent(wrong) } else { 2 });
+                all.alltoallv(&vec![1_u8; counts.iter().sum()], &counts, &mut [0; 6], &[2; 3])
+            });
+            let all = Collectives::new(world, &little()).unwrap();
+            let near = [me as u32, (me as u32 + 1) % 3, (me as u32 + 2) % 3];
+            let neighbours = all.neighbours(&near, &near).unwrap();
+            ended_on_all(&|wrong| {
+                let counts = [sent(wrong), 2, 2];
+                neighbours.exchange(&vec![1_u8; counts.iter().sum()], &counts, &mut [0; 6], &[2; 3])
+            });
+            world.barrier().unwrap();
+        });
+    }
+}
+
 /// Members that know all counts may pass them although only the root needs them.
 #[test]
 fn every_member_may_pass_the_counts_of_the_root() {
@@ -455,4 +489,7 @@ fn splits_are_bounded_and_their_memory_is_used_again() {
         teams.pop();
         teams.push(split().unwrap());
     });
+        let counts = [0, 1].map(|member| if member == all.position() { 1 } else { usize::MAX });
+        let refused = all.start_allgatherv(vec![1_u8], &counts).map(drop);
+        assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{refused:?}");
 }

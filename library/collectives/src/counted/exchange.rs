@@ -160,7 +160,11 @@ impl Exchange {
             return Ok(false);
         }
         if receive.from == member.position {
-            let own = &input[receive.own..receive.own + receive.block.count];
+            if receive.own.count != receive.block.count {
+                streams.tell_broken(context, Broken::Different, member.team.iter())?;
+                return Err(end(streams, Broken::Different));
+            }
+            let own = &input[receive.own.start..receive.own.start + receive.own.count];
             if receive.combines {
                 fold.fold(output, own, Side::Right)
             } else {

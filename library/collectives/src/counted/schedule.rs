@@ -6,6 +6,7 @@
 //!   member waits for ever.
 
 use crate::cost::Promise;
+use crate::counts::sum_of;
 
 /// The operation. Fragments carry it, so that members detect that they call different operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,8 +59,8 @@ pub(crate) struct Send {
 pub(crate) struct Receive {
     pub(crate) from: u32,
     pub(crate) block: Block,
-    /// Start of this member's own block in the input.
-    pub(crate) own: usize,
+    /// This member's own block in the input.
+    pub(crate) own: Block,
     pub(crate) combines: bool,
 }
 
@@ -86,14 +87,19 @@ impl Messages {
         self.sends.push(Send { to, from: Source::Input, block, after: None });
     }
 
-    fn receive(&mut self, from: u32, block: Block, own: usize) {
+    fn receive(&mut self, from: u32, block: Block) {
+        self.receive_own(from, block, Block { start: 0, count: block.count });
+    }
+
+    /// As `receive`; `own` is the block that the member sends to itself.
+    fn receive_own(&mut self, from: u32, block: Block, own: Block) {
         self.receives.push(Receive { from, block, own, combines: false });
     }
 
     /// Every member sends a block to each; `send` and `receive` have the counts of this member.
     pub(crate) fn alltoall(&mut self, me: u32, way: Way, send: &[usize], receive: &[usize]) {
         self.clear(Kind::Alltoall);
-        let own = start_of(send, me);
+        let own = Block { start: start_of(send, me), count: send[me as usize] };
         each(send, |to, block| {
             if to != me {
                 self.send(to, block)
@@ -101,7 +107,7 @@ impl Messages {
         });
         each(receive, |from, block| {
             if from != me {
-                self.receive(from, block, 0)
+                self.receive(from, block)
             }
         });
         // Sends begin with the right neighbour, receives with the left one: so members do not all address the same one.
@@ -116,7 +122,7 @@ impl Messages {
         }
         let block = Block { start: start_of(receive, me), count: receive[me as usize] };
         // The last receive, because sends name receives by their indices.
-        self.receive(me, block, own);
+        self.receive_own(me, block, own);
     }
 
     /// Every member gets the blocks of all; all members know all counts.
@@ -135,23 +141,23 @@ impl Messages {
                     _ => (Source::Received(step as usize - 1), block(sent)),
                 };
                 self.sends.push(Send { to: right, from, block: sent, after: None });
-                self.receive(left, block((me + size - step - 1) % size), 0);
+                self.receive(left, block((me + size - step - 1) % size));
             }
         } else {
             (1..size).for_each(|distance| self.send((me + distance) % size, own));
             (1..size).for_each(|distance| {
                 let from = (me + size - distance) % size;
-                self.receive(from, block(from), 0);
+                self.receive(from, block(from));
             });
         }
-        self.receive(me, block(me), 0);
+        self.receive(me, block(me));
     }
 
     /// The root gets the blocks of all; it alone knows all counts.
     pub(crate) fn gather(&mut self, me: u32, root: u32, own: usize, counts: &[usize]) {
         self.clear(Kind::Gather);
         if me == root {
-            each(counts, |from, block| self.receive(from, block, 0));
+            each(counts, |from, block| self.receive(from, block));
         } else {
             self.send(root, Block { start: 0, count: own });
         }
@@ -166,7 +172,7 @@ impl Messages {
                 self.send(to, block)
             }
         });
-        self.receive(root, Block { start: 0, count: own }, start);
+        self.receive_own(root, Block { start: 0, count: own }, Block { start, count: own });
     }
 
     /// Every member gets its block, combined over all members in their order; all know all counts.
@@ -178,7 +184,8 @@ impl Messages {
             }
         });
         self.sends.rotate_left(me as usize);
-        let (own, count) = (start_of(counts, me), counts[me as usize]);
+        let count = counts[me as usize];
+        let own = Block { start: start_of(counts, me), count };
         self.receives_in_order = true;
         for from in 0..counts.len() as u32 {
             self.receives.push(Receive { from, block: Block { start: 0, count }, own, combines: from > 0 });
@@ -188,23 +195,23 @@ impl Messages {
     /// Every member sends a block to each of its targets and gets one from each of its sources.
     pub(crate) fn neighbours(&mut self, me: u32, [targets, sources]: [&[u32]; 2], [send, receive]: [&[usize]; 2]) {
         self.clear(Kind::Neighbours);
-        let mut own = 0;
+        let mut own = Block { start: 0, count: 0 };
         each(send, |number, block| match targets[number as usize] {
-            to if to == me => own = block.start,
+            to if to == me => own = block,
             to => self.send(to, block),
         });
-        each(receive, |number, block| self.receive(sources[number as usize], block, own));
+        each(receive, |number, block| self.receive_own(sources[number as usize], block, own));
     }
 }
 
 /// The messages and values of the busiest member of an allgather; for the cost model.
 pub(crate) fn allgather_promise(way: Way, counts: &[usize]) -> Promise {
     let (others, most) = (counts.len() as u64 - 1, counts.iter().copied().max().unwrap_or(0) as u64);
-    let (all, least) = (counts.iter().sum::<usize>() as u64, counts.iter().copied().min().unwrap_or(0) as u64);
+    let (all, least) = (sum_of(counts) as u64, counts.iter().copied().min().unwrap_or(0) as u64);
     let messages_of_all = (others + 1) * others;
     match way {
         Way::Ring => Promise { steps: others, messages: others, messages_of_all, values: all - least },
-        _ => Promise { steps: 1, messages: others, messages_of_all, values: others * most },
+        _ => Promise { steps: 1, messages: others, messages_of_all, values: others.saturating_mul(most) },
     }
 }
 
