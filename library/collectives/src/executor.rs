@@ -4,7 +4,7 @@
 //!
 //! | words | for |
 //! |---|---|
-//! | one for each member | its credit: the last operation that it has reported complete |
+//! | one for each member | its credit: the last operation that it has reported complete; `BROKEN` after a failure |
 //! | for each slot, a line for each message | the number of the message's operation; behind it the values, if they fit |
 //! | for each slot, the room | where longer messages land, and values that other members read; then data that is sent later |
 //!
@@ -17,6 +17,8 @@
 //!   the data.
 //! - **E4** Before it waits, a member checks whether any member has failed, because a wait reports only failures that occur during the wait. A member
 //!   that waits for a living member must detect the failure too: the living one may be waiting for the failed one.
+//! - **E5** A member whose operation fails, or whose operator panics, puts `BROKEN` in the place of its credit to each member that waits for its
+//!   messages or credits. That member fails when it waits for it, and does the same: so no member waits for one that does not continue.
 
 use core::ops::Range;
 
@@ -35,6 +37,13 @@ const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Maximum bytes of a message whose values are combined one by one.
 const SINGLY_BYTES: usize = 64;
+
+/// The credit of a member whose operation has failed (E5); no operation has this number.
+const BROKEN: u64 = u64::MAX;
+
+const FAILED_ELSEWHERE: Error = Error::Invalid(
+    "an operation of the plan has failed on another member, or the operator has panicked there: the plan does not continue on any member",
+);
 
 /// Bytes of a line.
 pub(crate) const LINE_BYTES: usize = LINE * 8;
@@ -156,13 +165,28 @@ impl Layout {
     /// Words that other members write and this member polls; their initial value is zero. In a large team these are few of the plan's words, and the
     /// pages of the other words are never touched.
     pub(crate) fn flags(&self) -> impl Iterator<Item = usize> {
-        let credits = self.awaits.iter().map(|&member| self.region.start + member as usize);
+        // Of members that send messages, for E5; of others, for E2.
+        let members = self.awaits.iter().copied().chain(self.piece.hears());
+        let credits = members.map(|member| self.region.start + member as usize);
         let heard = self.piece.steps.iter().filter_map(|step| match step {
             Step::Receive { message, .. } => Some(message.line as usize),
             _ => None,
         });
         let lines = heard.flat_map(move |line| (0..self.slots).map(move |slot| self.lines_at(slot) + line * LINE));
         credits.chain(lines)
+    }
+
+    /// Makes the members fail that wait for this one, whose operation does not continue (E5). Not if a member or the job has failed: all notice that
+    /// themselves.
+    pub(crate) fn tell_broken(&self, place: MemberContext<'_>) {
+        let MemberContext { world, words, position, .. } = place;
+        if place.is_whole().is_err() || world.fault().is_some() {
+            return;
+        }
+        for to in self.piece.tells().into_iter().chain(self.owes.iter().copied()) {
+            // As credits: an earlier one may arrive later. A put that fails is reported by the next wait of this member.
+            let _told = world.max(words.at(world, place.rank(to), self.region.start + position as usize), BROKEN);
+        }
     }
 
     /// Number of operations after which a member sends a credit (E2).
@@ -309,34 +333,42 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
         let mut least = u64::MAX;
         for &member in &self.layout.awaits {
             let credit = self.layout.region.start + member as usize;
-            if !self.is_told(credit, ended, wait)? {
+            if !self.is_told(credit, ended, member, wait)? {
                 return Ok(false);
             }
-            least = least.min(self.local.load(credit));
+            match self.local.load(credit) {
+                BROKEN => return Err(FAILED_ELSEWHERE),
+                told => least = least.min(told),
+            }
         }
         *credited = least;
         Ok(true)
     }
 
-    /// Whether the word at `index` has reached `number`.
+    /// Whether the word at `index`, which the member `from` writes, has reached `number`.
     #[inline]
-    fn is_told(&self, index: usize, number: u64, wait: bool) -> Result<bool> {
-        if self.local.load(index) >= number { Ok(true) } else { self.await_told(index, number, wait) }
+    fn is_told(&self, index: usize, number: u64, from: u32, wait: bool) -> Result<bool> {
+        if self.local.load(index) >= number { Ok(true) } else { self.await_told(index, number, from, wait) }
     }
 
-    /// Waits, if `wait`, until the word at `index` reaches `number` (E4).
-    fn await_told(&self, index: usize, number: u64, wait: bool) -> Result<bool> {
+    /// Waits, if `wait`, until the word at `index` reaches `number` (E4, E5).
+    fn await_told(&self, index: usize, number: u64, from: u32, wait: bool) -> Result<bool> {
         let MemberContext { world, team, .. } = self.place;
+        let is_broken = || self.local.load(self.layout.region.start + from as usize) == BROKEN;
         loop {
             if world.losses() > 0
                 && let Some(&rank) = world.lost().iter().find(|&&rank| team.position(rank).is_some())
             {
                 return Err(Fault::PeerLost(rank).into());
             }
+            if is_broken() {
+                return Err(FAILED_ELSEWHERE);
+            }
             if !wait {
                 return Ok(false);
             }
-            match world.wait_until(self.local, index, |told| told >= number) {
+            match world.wait_until(self.local, index, |told| told >= number || is_broken()) {
+                Ok(told) if told < number => {}
                 // The failure of a rank that is not a member does not matter.
                 Err(Error::Fault(Fault::PeerLost(_))) if world.fault().is_none() => {}
                 ended => return ended.map(|_| true),
@@ -348,9 +380,9 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
     fn make(&mut self, step: &Step, kept: &mut usize, wait: bool) -> Result<bool> {
         match step {
             Step::Send { to, from, message } => self.send(*to, from, *message, kept)?,
-            Step::Receive { message, then, .. } => {
+            Step::Receive { from, message, then } => {
                 let line = self.line(message.line);
-                if !self.is_told(line, self.epoch, wait)? {
+                if !self.is_told(line, self.epoch, *from, wait)? {
                     return Ok(false);
                 }
                 if message.length > 0 {

@@ -13,7 +13,8 @@ use crate::schedule::Side;
 /// [commutes](Self::commutes): otherwise the left operand comes from members before those of the right one.
 ///
 /// If an operator panics and the program catches the panic, the operation cannot continue, and each later call for it returns an error; so does each later
-/// operation of its plan. After a panic in an operation with counts, no such operation of the team succeeds, on any member.
+/// operation of its plan. Other members that wait for this one get an error, too, in this operation or in a later one of the plan. After a panic in an
+/// operation with counts, no such operation of the team succeeds, on any member.
 pub trait Operator<T> {
     /// Returns the combination of both values.
     fn combine(&self, left: T, right: T) -> T;

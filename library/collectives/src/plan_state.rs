@@ -12,15 +12,31 @@ pub(crate) struct PlanState {
     cursor: Cursor,
     /// Whether a run has begun and has not completed.
     busy: bool,
-    /// Whether a run is advancing. It stays so if its operator panics: part of a message is then combined already.
-    advances: bool,
+    /// Whether a run has failed. Part of a message is then combined already.
+    has_failed: bool,
+}
+
+/// A run that is advancing. If it fails, or its operator panics, it does not continue, and members that wait for it must not wait for ever.
+struct Advancing<'a> {
+    state: &'a mut PlanState,
+    context: MemberContext<'a>,
+    is_well: bool,
+}
+
+impl Drop for Advancing<'_> {
+    fn drop(&mut self) {
+        if !self.is_well {
+            self.state.has_failed = true;
+            self.state.layout.tell_broken(self.context);
+        }
+    }
 }
 
 const FAILED: Error = Error::Invalid("an operation of the plan has failed, or was forgotten before its end");
 
 impl PlanState {
     pub(crate) fn new(layout: Layout) -> Self {
-        Self { layout, cursor: Cursor::default(), busy: false, advances: false }
+        Self { layout, cursor: Cursor::default(), busy: false, has_failed: false }
     }
 
     /// Begins a run.
@@ -45,13 +61,14 @@ impl PlanState {
         fold: &dyn Fold<T>,
         wait: bool,
     ) -> Result<bool> {
-        if core::mem::replace(&mut self.advances, true) {
+        if self.has_failed {
             return Err(FAILED);
         }
-        let mut executor = Executor::new(context, &self.layout, &mut ends, fold);
-        let ended = executor.advance(&mut self.cursor, wait);
-        self.advances = false;
-        self.busy = !matches!(ended, Ok(true));
+        let mut advancing = Advancing { state: self, context, is_well: false };
+        let Self { layout, cursor, .. } = &mut *advancing.state;
+        let ended = Executor::new(context, layout, &mut ends, fold).advance(cursor, wait);
+        advancing.is_well = ended.is_ok();
+        advancing.state.busy = !matches!(ended, Ok(true));
         ended
     }
 }

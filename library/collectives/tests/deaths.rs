@@ -188,3 +188,48 @@ fn exchanges_with_counts_and_started_operations_end_when_a_member_dies() {
         assert!(ended.iter().enumerate().all(|(rank, ended)| rank == VICTIM.index() || ended.is_some()), "{ended:?}");
     }
 }
+
+/// Ranks 0 and 1 exchange after an exchange with the victim has failed on both: fragments of that one are not taken for those of a later one.
+fn exchange_after_a_failure(world: &World, begin: &dyn Fn()) -> Result<()> {
+    world.on_peer_lost(|_| {});
+    let me = world.rank().number();
+    let settings = Settings { memory_bytes: 512 << 10, plan_bytes: 16 << 10, model: Some(MODEL), ..Settings::default() };
+    let pair = world.group(&Team::of(&[0, 1].map(Rank::new)).unwrap())?;
+    let words = world.alloc::<u64>(1)?;
+    let all = Collectives::new(world, &settings)?;
+    let of = |near: &[u32]| all.neighbours(near, near);
+    let (with, without) = match me {
+        0 => (of(&[1, VICTIM.number()])?, of(&[1])?),
+        1 => (of(&[0, VICTIM.number()])?, of(&[0])?),
+        2 => (of(&[0, 1])?, of(&[])?),
+        _ => (of(&[])?, of(&[])?),
+    };
+    world.barrier()?;
+    begin();
+    let Some(pair) = pair else {
+        return (0..RUNS_MAX).try_for_each(|_| world.fetch(words.at(Rank::new(0), 0))?.wait().map(drop));
+    };
+    while world.losses() == 0 {
+        world.progress();
+        world.compute(Duration::from_microseconds(10));
+    }
+    for turn in 0..2 {
+        if turn == me {
+            let ended = with.exchange(&[100 + me; 2], &[1, 1], &mut [0; 2], &[1, 1]);
+            assert!(is_loss(&ended), "{ended:?}");
+        }
+        pair.barrier()?;
+    }
+    let mut got = [0];
+    let ended = without.exchange(&[200 + me], &[1], &mut got, &[1]);
+    assert!(ended.is_err() || got == [201 - me], "{ended:?} {got:?}");
+    let _told = world.quiet();
+    Ok(())
+}
+
+#[test]
+fn an_exchange_gets_no_values_of_one_that_failed() {
+    let dies = Instant::ZERO + Duration::from_milliseconds(2);
+    let (_, ended) = run_with_death(RANKS, FaultInjection::default(), (VICTIM, Some(dies)), exchange_after_a_failure);
+    assert!(ended[..2].iter().all(Option::is_some), "{ended:?}");
+}

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use pelago_base::Rank;
-use pelago_collectives::{Collectives, Settings, Started};
+use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Settings, Started};
 use pelago_rma::{Error, Result, World};
 use pelago_test_support::threads::{Platform, on_every_platform};
 
@@ -97,6 +97,53 @@ fn a_started_operation_fails_at_the_member() {
         } else {
             assert_eq!((first, later), (Some(Ok(Vec::new())), Ok(())), "{platform:?}");
         }
+        world.barrier().unwrap();
+    });
+}
+
+/// The victim calls nothing more: members that wait for the rest of its values fail all the same.
+#[test]
+fn members_that_wait_in_an_operation_with_counts_fail() {
+    // More fragments than a stream has slots.
+    const LONG: usize = 50_000;
+    on_every_platform(&[2, 4], |world, platform| {
+        let (all, size) = (team(world), world.size() as usize);
+        let (values, counts) = (vec![1_u64; LONG * size], vec![LONG; size]);
+        let first = caught(|| all.reduce_scatterv(&values, &counts, &mut vec![0; LONG], operator(world)));
+        assert_eq!(first.is_none(), world.rank() == VICTIM);
+        assert!(first.as_ref().is_none_or(|first| first.is_ok() || is_refused(first)), "{platform:?}: {first:?}");
+        world.barrier().unwrap();
+    });
+}
+
+/// More runs than a member can be ahead of another.
+const RUNS: usize = 10_000;
+
+#[test]
+fn a_plan_fails_on_all_members() {
+    on_every_platform(&[2, 4], |world, platform| {
+        let (all, is_victim) = (team(world), world.rank() == VICTIM);
+        for (operation, algorithm) in [
+            (Collective::Allreduce, Algorithm::Flat),
+            (Collective::Allreduce, Algorithm::Direct),
+            (Collective::Allreduce, Algorithm::Binomial),
+            (Collective::Allreduce, Algorithm::RecursiveDoubling),
+            // Others wait for nothing but its credits.
+            (Collective::Reduce { root: 0 }, Algorithm::Flat),
+        ] {
+            let say = |ended: &dyn std::fmt::Debug| format!("{platform:?}, {operation} {algorithm}: {ended:?}");
+            let mut plan = all.plan_of(operation, COUNT, operator(world), Choice::Fixed(algorithm)).unwrap();
+            let mut run = || plan.run_in_place(&mut [1; COUNT]);
+            let first = caught(&mut run);
+            assert_eq!(first.is_none(), is_victim, "{}", say(&first));
+            let ended = first.unwrap_or(Ok(())).and_then(|()| (0..RUNS).try_for_each(|_| run()));
+            assert!(is_refused(&ended), "{}", say(&ended));
+        }
+        // One-shot and started operations: the same without a plan of the program.
+        let first = caught(|| all.allreduce(&mut [1_u64; COUNT], operator(world)));
+        assert!(first.as_ref().is_none_or(|first| first.is_ok() || is_refused(first)), "{platform:?}: {first:?}");
+        let later = ended(|| all.start_allreduce(vec![1; COUNT], operator(world)));
+        assert!(later.as_ref().is_some_and(is_refused), "{platform:?}: {later:?}");
         world.barrier().unwrap();
     });
 }

@@ -58,14 +58,16 @@ impl Exchange {
         buffers: Buffers<'_, T>,
     ) -> Result<(bool, bool)> {
         if let Some(broken) = streams.ended() {
+            // The failure of a member is the better reason.
+            member.is_whole()?;
             return Err(error_of(broken));
         }
-        if streams.enter() {
-            streams.tell_broken(context, Broken::Panicked, member.team.iter())?;
-            return Err(end(streams, Broken::Panicked));
+        let mut advancing = Advancing { streams, member, context, has_returned: false };
+        let advanced = self.go_on(member, context, advancing.streams, buffers);
+        advancing.has_returned = true;
+        if advanced.is_err() && advancing.streams.ended().is_none() {
+            advancing.streams.end(Broken::Failed);
         }
-        let advanced = self.go_on(member, context, streams, buffers);
-        streams.leave();
         advanced
     }
 
@@ -205,6 +207,25 @@ impl Exchange {
     }
 }
 
+/// An operation that is advancing. If its operator panics, part of a fragment is combined already: neither this member nor one that waits for it can
+/// continue.
+struct Advancing<'a> {
+    streams: &'a mut Streams,
+    member: &'a MemberContext<'a>,
+    context: &'a Context,
+    has_returned: bool,
+}
+
+impl Drop for Advancing<'_> {
+    fn drop(&mut self) {
+        if !self.has_returned {
+            self.streams.end(Broken::Panicked);
+            // A put that fails is reported by the next wait of this member.
+            let _told = self.streams.tell_broken(self.context, Broken::Panicked, self.member.team.iter());
+        }
+    }
+}
+
 /// Ends all operations of this member. Fragments of the operation that fails may arrive later, and would be taken for those of the next.
 fn end(streams: &mut Streams, broken: Broken) -> Error {
     streams.end(broken);
@@ -216,6 +237,9 @@ fn error_of(broken: Broken) -> Error {
         Broken::Different => Error::Disagreement("the counts of a collective operation, or in the order of operations"),
         Broken::Panicked => Error::Invalid(
             "the operator of a member has panicked: no operation with counts of the team, and none in flight, can continue",
+        ),
+        Broken::Failed => Error::Invalid(
+            "an operation with counts has failed on this member: its messages may arrive later, so that no further one of the team is possible",
         ),
     }
 }

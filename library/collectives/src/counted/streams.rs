@@ -69,8 +69,6 @@ pub(crate) struct Streams {
     /// Number of fragments put to each member, and taken from each.
     sent: Box<[u64]>,
     taken: Box<[u64]>,
-    /// Whether an operation is advancing. It stays so if its operator panics: part of a fragment is then combined already.
-    advances: bool,
     /// Why an operation of this member has failed.
     ended: Option<Broken>,
 }
@@ -82,6 +80,8 @@ pub(crate) enum Broken {
     Different = 1,
     /// An operator has panicked.
     Panicked,
+    /// An operation of this member has failed for another reason. Others are not told.
+    Failed,
 }
 
 /// Returns the bytes of a fragment, and the words of all streams together.
@@ -100,7 +100,7 @@ impl Streams {
     /// Makes streams in memory whose flags are zero.
     pub(crate) fn new(words: Words, me: u32, size: u32, fragment_bytes: usize, captured: usize) -> Self {
         let [sent, taken] = [(); 2].map(|()| vec![0; size as usize].into_boxed_slice());
-        Self { words, me, size, room: fragment_bytes / 8, captured, sent, taken, advances: false, ended: None }
+        Self { words, me, size, room: fragment_bytes / 8, captured, sent, taken, ended: None }
     }
 
     /// Clears the words that other members write and this member polls.
@@ -113,16 +113,6 @@ impl Streams {
     /// Number of values in a fragment.
     pub(crate) fn fragment<T>(&self) -> usize {
         self.room * 8 / size_of::<T>()
-    }
-
-    /// Marks that an operation is advancing; returns whether an earlier one has panicked.
-    pub(crate) fn enter(&mut self) -> bool {
-        core::mem::replace(&mut self.advances, true)
-    }
-
-    /// Marks that no operation is advancing.
-    pub(crate) fn leave(&mut self) {
-        self.advances = false;
     }
 
     /// Why no further operation of this member can start or continue.

@@ -71,7 +71,7 @@ fn every_word_of_a_plan_has_one_use() {
                 let heard = layout.piece.steps.iter().filter(|step| matches!(step, Step::Receive { .. })).count();
                 assert_eq!(
                     flags.len(),
-                    layout.awaits.len() + heard * slots,
+                    layout.awaits.len() + layout.piece.hears().len() + heard * slots,
                     "a flag of each message in each slot, and the credits"
                 );
             }
