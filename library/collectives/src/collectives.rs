@@ -437,7 +437,7 @@ impl<'w> Collectives<'w> {
     /// Tries the algorithms of the most recently used operation, and prepares it again if another one is faster. Collective.
     fn try_prepared<T: Pod>(&self, key: Key) -> Result<()> {
         let mut candidates = self.candidates_of(key);
-        let (algorithm, rails) = match self.try_out::<T>(key, &Bits, &mut candidates, &Ok(())) {
+        let (algorithm, rails) = match self.try_out::<T>(key, &Bits, &mut candidates, &Ok(()), false) {
             // The operation needs no such buffers, and keeps its algorithm.
             Err(Error::OutOfMemory { .. }) => return Ok(()),
             tried => tried?,
@@ -491,8 +491,13 @@ impl<'w> Collectives<'w> {
         if self.prepared.borrow().len() == PREPARED_MAX {
             self.forget()?;
         }
+        self.make_with_room(key, chosen, self.rails.unwrap_or_default(), &Ok(()))
+    }
+
+    /// As [`make`](Self::make); forgets the least recently used prepared one-shot operations if there is no room.
+    pub(crate) fn make_with_room(&self, key: Key, algorithm: Algorithm, rails: Rails, own: &Result<()>) -> Result<PlanState> {
         loop {
-            match self.make(key, chosen, self.rails.unwrap_or_default(), &Ok(())) {
+            match self.make(key, algorithm, rails, own) {
                 Err(Error::NoMemory { .. }) if self.forget()? => {}
                 other => return other,
             }
@@ -606,9 +611,9 @@ impl<'w> Collectives<'w> {
                 )
             }
             Choice::Table => (self.choose(key), asked),
-            Choice::Trial => self.try_out::<T>(key, fold, &mut candidates, own)?,
+            Choice::Trial => self.try_out::<T>(key, fold, &mut candidates, own, true)?,
         };
-        let state = self.make(key, chosen, rails, own)?;
+        let state = self.make_with_room(key, chosen, rails, own)?;
         let (operation, size, bytes) = (key.operation, self.team().size(), key.count * key.value_bytes);
         let names = self.world.rails().iter().map(|rail| rail.name).collect();
         Ok((state, Explanation { operation, size, bytes, candidates, chosen, rails, names, by: choice }))

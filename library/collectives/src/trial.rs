@@ -63,7 +63,7 @@ impl Collectives<'_> {
 
     /// Measures the candidates by all rails, the best by the model first, and returns the fastest. A later candidate replaces an earlier one only if
     /// it is faster by more than a twentieth. If no candidate finds room, the best by the model is returned. `own`: whether this member has its
-    /// memory for the operation.
+    /// memory for the operation; `forgets`: whether prepared one-shot operations are forgotten if there is no room.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], on all members: one has no memory for the operation, or for the buffers of the trial.
@@ -73,6 +73,7 @@ impl Collectives<'_> {
         fold: &dyn Fold<T>,
         candidates: &mut [Candidate],
         own: &Result<()>,
+        forgets: bool,
     ) -> Result<(Algorithm, Rails)> {
         if candidates.is_empty() {
             return own.clone().map(|()| (Algorithm::Flat, Rails::default()));
@@ -88,7 +89,11 @@ impl Collectives<'_> {
                 continue;
             }
             for &rails in &all_rails {
-                let state = match self.make(key, candidate.algorithm, rails, &own) {
+                let made = match forgets {
+                    true => self.make_with_room(key, candidate.algorithm, rails, &own),
+                    false => self.make(key, candidate.algorithm, rails, &own),
+                };
+                let state = match made {
                     Err(Error::NoMemory { .. }) => continue,
                     made => made?,
                 };

@@ -598,6 +598,33 @@ fn a_trial_without_room_for_any_candidate_fails() {
     });
 }
 
+/// Prepared one-shot operations use all memory of the team: a plan takes theirs, and their next calls prepare them again.
+#[test]
+fn a_plan_takes_the_memory_of_one_shot_operations() {
+    for platform in [Platform::Mapped, Platform::Remote] {
+        run(platform, 3, |world| {
+            let all = Collectives::new(world, &little()).unwrap();
+            let one_shot = |count: usize| {
+                let mut values = vec![1_u64; count];
+                all.allreduce(&mut values, Sum).unwrap();
+                assert!(values.iter().all(|&value| value == 3));
+            };
+            for choice in [Choice::Table, Choice::Trial, Choice::Fixed(Algorithm::Chain)] {
+                (1..=20).for_each(one_shot);
+                let plans = [1, 2].map(|count| {
+                    let mut plan = all.plan_of(Collective::Scan, count, Sum, choice).unwrap();
+                    let mut values = vec![1_u64; count];
+                    plan.run_in_place(&mut values).unwrap();
+                    assert_eq!(values, vec![u64::from(world.rank()) + 1; count]);
+                    plan
+                });
+                (1..=20).for_each(one_shot);
+                drop(plans);
+            }
+        });
+    }
+}
+
 /// Bytes that no process can have, and that a plan may need: all addresses.
 const ALL_ADDRESSES: u64 = 1 << 47;
 
