@@ -102,7 +102,10 @@ impl Collectives<'_> {
         self.meet_for(key, algorithm, rails, own)?;
         let mut shape = whole;
         let captured = self.captured();
-        let bounds = Bounds::new(whole, value_bytes, (self.plan_bytes, self.piece_bytes), self.is_mapped(), captured);
+        // Half of the memory of the team for the room, an eighth for the lines: a team that was split off may have less than the settings of a plan.
+        let team_bytes = self.member.words.length() * 8;
+        let (plan_bytes, lines_bytes) = (self.plan_bytes.min(team_bytes / 2), LINES_BYTES.min(team_bytes / 8));
+        let bounds = Bounds::new(whole, value_bytes, (plan_bytes, self.piece_bytes), self.is_mapped(), captured);
         let rail = |to| rail_between(self.world, self.team(), rails, self.per_host, [self.position(), to]);
         let maps = |to| rail(to).is_none() && self.team().rank(to).is_some_and(|rank| self.world.maps(rank));
         let slot = |shape: &Shape| {
@@ -129,8 +132,8 @@ impl Collectives<'_> {
             0 => None,
             rest => Some(Shape { count: rest, ..shape }.schedule(self.position())),
         };
-        let of_room = self.plan_bytes.min(ROOM_BYTES) / (slot_values * value_bytes).max(1);
-        let of_lines = LINES_BYTES / (piece.lines as usize * LINE_BYTES).max(1);
+        let of_room = plan_bytes.min(ROOM_BYTES) / (slot_values * value_bytes).max(1);
+        let of_lines = lines_bytes / (piece.lines as usize * LINE_BYTES).max(1);
         let slots = of_room.min(of_lines).clamp(2, SLOTS_MAX);
         let kept = slot_values - piece.room;
         let needed = Layout::words(size, slots, &piece, kept, value_bytes);

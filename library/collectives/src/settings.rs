@@ -15,7 +15,7 @@ pub struct Settings {
     /// Bytes of each member for all plans, prepared operations and [split](crate::Collectives::split) teams together. Pages are taken when they are first
     /// used.
     pub memory_bytes: usize,
-    /// Maximum bytes of each member for one plan: longer blocks are split into pieces.
+    /// Maximum bytes of each member for one plan: longer blocks are split into pieces. No plan takes more than about half of `memory_bytes`.
     pub plan_bytes: usize,
     /// Bytes of a piece of an operation whose pieces follow one another through members, as in a long broadcast. Over networks whose data the cores
     /// move, such as UDP, pieces are longer if few members follow one another.

@@ -430,6 +430,32 @@ fn a_split_with_the_settings_of_its_team_gets_a_part_of_the_memory() {
     });
 }
 
+/// Teams of teams, all with the same settings: each has a quarter of the memory of the one before, and still runs operations on long blocks.
+#[test]
+fn teams_of_teams_with_the_same_settings_run_long_operations() {
+    const LONG: usize = 20_000;
+    for platform in [Platform::Mapped, Platform::Remote] {
+        run(platform, 4, |world| {
+            // As by default, a plan may have a sixteenth of the memory of the first team.
+            let settings = Settings { memory_bytes: 2 << 20, plan_bytes: 128 << 10, ..little() };
+            let mut teams = vec![Collectives::new(world, &settings).unwrap()];
+            for _ in 0..2 {
+                let nested = teams[teams.len() - 1].split(Some(0), 0, &settings).unwrap().unwrap();
+                teams.push(nested);
+            }
+            for team in teams.iter().rev() {
+                let (own, mut all) = (vec![team.position(); LONG], vec![0; 4 * LONG]);
+                team.allgather(&own, &mut all).unwrap();
+                assert!(all.chunks(LONG).zip(0..).all(|(block, member)| block.iter().all(|&value| value == member)));
+                let mut sums = vec![1_u64; LONG];
+                team.allreduce(&mut sums, Sum).unwrap();
+                assert_eq!(sums, vec![4; LONG]);
+                all_operations::<u64>(team, 3);
+            }
+        });
+    }
+}
+
 /// Members pass different sizes of memory, of which one may have no room: all get the error, and the team can be split afterwards.
 #[test]
 fn a_split_on_which_members_disagree_takes_nothing() {
@@ -463,6 +489,9 @@ fn a_started_operation_whose_output_no_memory_holds_is_refused() {
             let refused = all.start_alltoallv::<u64>(Vec::new(), &[0, 0], &receive).map(drop);
             assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{refused:?}");
         }
+        let counts = [0, 1].map(|member| if member == all.position() { 1 } else { usize::MAX });
+        let refused = all.start_allgatherv(vec![1_u8], &counts).map(drop);
+        assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{refused:?}");
         let mut found = [0; 2];
         all.alltoallv(&[world.rank().number(); 2], &[1, 1], &mut found, &[1, 1]).unwrap();
         assert_eq!(found, [0, 1]);
@@ -489,7 +518,4 @@ fn splits_are_bounded_and_their_memory_is_used_again() {
         teams.pop();
         teams.push(split().unwrap());
     });
-        let counts = [0, 1].map(|member| if member == all.position() { 1 } else { usize::MAX });
-        let refused = all.start_allgatherv(vec![1_u8], &counts).map(drop);
-        assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{refused:?}");
 }
