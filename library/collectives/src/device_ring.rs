@@ -8,6 +8,8 @@
 //!   comes round from members that have read them; a call returns when the right member has read all that it needs.
 //! - **D3** No announcement follows an operation, when the words may be freed: a member announces its last number after all others have arrived, and
 //!   its neighbours wait for it.
+//! - **D4** A member whose operation fails announces `BROKEN` to both neighbours, after all other announcements, and keeps its words for ever: a neighbour
+//!   that waits for it fails, does the same, and may announce that later.
 //!
 //! Source: the ring algorithms of P. Patarasu and X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, JPDC 69(2), 2009.
 
@@ -29,6 +31,9 @@ const READY: usize = 0;
 /// Word that the right member writes: it has read all values.
 const DONE: usize = 1;
 
+/// The announcement of a member whose operation has failed (D4).
+const BROKEN: u64 = u64::MAX;
+
 /// Collective operations of a team on values in memory of devices, at one member; made by [`Collectives::on_device`]. Kernels that write the values
 /// end before a call, and kernels that use them begin after it.
 ///
@@ -40,11 +45,13 @@ pub struct DeviceRing<'c, 'w, T> {
     values: RegisteredDevice<'w, T>,
     scratch_memory: Arc<dyn DeviceMemory>,
     scratch: RegisteredDevice<'w, T>,
-    told: Individual<'w, u64>,
+    /// `None` only in the drop of a ring that has failed.
+    told: Option<Individual<'w, u64>>,
     left: Side<T>,
     right: Side<T>,
     /// The last number that was announced in the previous operation; the same on all members.
     so_far: Cell<u64>,
+    has_failed: Cell<bool>,
 }
 
 /// The condition for a step of an operation.
@@ -70,8 +77,9 @@ impl<'w> Collectives<'w> {
     /// Cost: the registration of both; a reduction, and an exchange between neighbours.
     ///
     /// # Errors
-    /// The members have different numbers of values, or one has too little scratch: all get the same error. Else as [`neighbours`](Self::neighbours) and
-    /// [`World::register_device`](pelago_rma::Context::register_device).
+    /// The members have different numbers of values, or one has too little scratch: all get the same error. A member's memory cannot be registered: it
+    /// gets the error of [`World::register_device`](pelago_rma::Context::register_device), the others `Invalid`. Else as
+    /// [`neighbours`](Self::neighbours).
     pub fn on_device<T: Number>(
         &self,
         memory: Arc<dyn DeviceMemory>,
@@ -81,15 +89,22 @@ impl<'w> Collectives<'w> {
         let (size, me) = (self.team().size(), self.position());
         let count = memory.bytes() / size_of::<T>() as u64;
         let is_short = scratch.bytes() / (size_of::<T>() as u64) < count.div_ceil(u64::from(size));
-        let mut agreed = [count, !count, u64::from(is_short)];
+        let own = || {
+            let registered = (world.register_device(memory.clone())?, world.register_device(scratch.clone())?);
+            Ok::<_, Error>((registered, world.alloc_individual::<u64>(2)?))
+        };
+        let own = own();
+        let mut agreed = [count, !count, u64::from(is_short), u64::from(own.is_err())];
         self.agree(&mut agreed, u64::max)?;
         match agreed {
-            [most, least, _] if most != !least => return Err(Error::Disagreement("the number of values on devices")),
-            [_, _, 1] => return Err(Error::Invalid("the scratch of a member is smaller than its part of the values")),
+            [most, least, ..] if most != !least => return Err(Error::Disagreement("the number of values on devices")),
+            [_, _, 1, _] => return Err(Error::Invalid("the scratch of a member is smaller than its part of the values")),
             _ => {}
         }
-        let (values, scratch_values) = (world.register_device(memory.clone())?, world.register_device(scratch.clone())?);
-        let told = world.alloc_individual::<u64>(2)?;
+        let ((values, scratch_values), told) = own?;
+        if agreed[3] == 1 {
+            return Err(Error::Invalid("a member could not register its memory of a device, and has the reason"));
+        }
         let (left, right) = ((me + size - 1) % size, (me + 1) % size);
         let mut both = vec![left, right];
         both.dedup();
@@ -104,7 +119,8 @@ impl<'w> Collectives<'w> {
         };
         let (left, right) = (side(left)?, side(right)?);
         let (scratch_memory, scratch) = (scratch, scratch_values);
-        Ok(DeviceRing { collectives: self, memory, values, scratch_memory, scratch, told, left, right, so_far: Cell::new(0) })
+        let (told, so_far, has_failed) = (Some(told), Cell::new(0), Cell::new(false));
+        Ok(DeviceRing { collectives: self, memory, values, scratch_memory, scratch, told, left, right, so_far, has_failed })
     }
 }
 
@@ -132,7 +148,7 @@ impl<T: Number> DeviceRing<'_, '_, T> {
     /// Cost: each member reads twice its values, less two parts, in `2 (members - 1)` steps, one after the other.
     ///
     /// # Errors
-    /// A device failed; a member failed; the job is at fault.
+    /// A device failed, of this member or of another; a member failed; the job is at fault. After that the ring executes no operation on any member.
     pub fn allreduce(&self, accumulation: Accumulation) -> Result<()> {
         let (size, me) = (self.size(), self.me());
         self.steps(2 * (size - 1), |step| {
@@ -208,6 +224,9 @@ impl<T: Number> DeviceRing<'_, '_, T> {
         if self.size() == 1 {
             return Ok(());
         }
+        if self.has_failed.get() {
+            return Err(Error::Invalid("an operation of the ring has failed"));
+        }
         let all = || {
             let world = self.collectives.world();
             let (right, done) = (self.right.told.add(READY as u64), self.left.told.add(DONE as u64));
@@ -222,26 +241,46 @@ impl<T: Number> DeviceRing<'_, '_, T> {
             let mut telling = world.put(right, &[if ahead.is_some() { begun } else { made_all }])?;
             if let Some(ahead) = ahead {
                 for made in begun..made_all {
-                    self.wait_for(READY, made + ahead)?;
-                    step((made - begun) as usize)?;
+                    let stepped = self.wait_for(READY, made + ahead).and_then(|()| step((made - begun) as usize));
                     telling.wait()?;
+                    stepped?;
                     telling = world.put(right, &[made + 1])?;
                 }
             }
             telling.wait()?;
             let last = [world.put(right, &[over])?, world.put(done, &[over])?];
-            self.wait_for(READY, over)?;
-            self.wait_for(DONE, over)?;
+            let heard = self.wait_for(READY, over).and_then(|()| self.wait_for(DONE, over));
             world.wait_all(&last)?;
             self.so_far.set(over);
-            Ok(())
+            heard
         };
-        self.collectives.told(all())
+        let ended = all();
+        if ended.is_err() {
+            self.has_failed.set(true);
+            self.tell_broken();
+        }
+        self.collectives.told(ended)
+    }
+
+    /// Makes both neighbours fail (D4). Not if a member or the job has failed: all notice that themselves.
+    fn tell_broken(&self) {
+        let world = self.collectives.world();
+        if self.collectives.context().is_whole().is_ok() && world.fault().is_none() {
+            for word in [self.right.told.add(READY as u64), self.left.told.add(DONE as u64)] {
+                // A put that fails is reported by the next wait of this member.
+                let _told = world.put(word, &[BROKEN]);
+            }
+        }
     }
 
     fn wait_for(&self, which: usize, number: u64) -> Result<()> {
-        let (world, told) = (self.collectives.world(), self.told.local());
-        while told.load(which) < number {
+        let (world, told) = (self.collectives.world(), self.told.as_ref().expect("the ring is alive").local());
+        loop {
+            match told.load(which) {
+                BROKEN => return Err(Error::Invalid("an operation of the ring has failed on another member")),
+                told if told >= number => return Ok(()),
+                _ => {}
+            }
             self.collectives.context().is_whole()?;
             match world.wait_until(told, which, |told| told >= number) {
                 // The failure of a rank that is not a member does not matter.
@@ -249,7 +288,6 @@ impl<T: Number> DeviceRing<'_, '_, T> {
                 ended => ended.map(drop)?,
             }
         }
-        Ok(())
     }
 
     /// Reads values of the left member.
@@ -278,6 +316,15 @@ impl<T: Number> DeviceRing<'_, '_, T> {
             return Ok(());
         }
         self.collectives.world().copy(self.left.values.add(from as u64), to, count)?.wait()
+    }
+}
+
+impl<T> Drop for DeviceRing<'_, '_, T> {
+    fn drop(&mut self) {
+        if self.has_failed.get() {
+            // A neighbour may still announce its failure there.
+            std::mem::forget(self.told.take());
+        }
     }
 }
 

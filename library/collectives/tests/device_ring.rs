@@ -10,7 +10,7 @@ use pelago_cuda::mock::MockDriver;
 use pelago_cuda::{Device, Driver};
 use pelago_kit::MockDevice;
 use pelago_rma::{Accumulation, DeviceMemory, Error, Number, World};
-use pelago_test_support::threads::{PLATFORMS, Platform, run};
+use pelago_test_support::threads::{HEAP_BYTES, PLATFORMS, Platform, run};
 
 const ROUNDS: u64 = 3;
 const ALL: [Accumulation; 3] = [Accumulation::Sum, Accumulation::Min, Accumulation::Max];
@@ -168,6 +168,9 @@ fn what_does_not_fit_is_told_to_all() {
         };
         assert_eq!(ring(if is_last { 80 } else { 88 }, 80), Err(Error::Disagreement("the number of values on devices")));
         assert!(matches!(ring(88, if is_last { 24 } else { 32 }), Err(Error::Invalid(_))));
+        // No heap holds the scratch of the last member: it cannot be registered.
+        let refused = ring(88, if is_last { 2 * HEAP_BYTES as usize } else { 32 });
+        assert!(refused.is_err() && is_last != matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
         ring(88, 32).unwrap();
         let memory = MockDevice::new(0, 80);
         let ring = collectives.on_device::<f64>(memory.clone(), MockDevice::new(0, 80)).unwrap();
@@ -175,7 +178,39 @@ fn what_does_not_fit_is_told_to_all() {
         world.barrier().unwrap();
         memory.fail(true);
         world.barrier().unwrap();
-        assert!(matches!(ring.allreduce(Accumulation::Sum), Err(Error::Failed(_))), "the device failed");
+        assert!(ring.allreduce(Accumulation::Sum).is_err(), "the device failed");
         world.barrier().unwrap();
     });
+}
+
+/// The device of one member fails: no other member waits for it.
+#[test]
+fn a_device_that_fails_ends_the_operation_on_all_members() {
+    for platform in [Platform::Mapped, Platform::Fabric, Platform::Unruly] {
+        for size in [2, 5] {
+            run(platform, size, |world| {
+                let collectives = Collectives::new(world, &settings()).unwrap();
+                let is_last = world.rank().number() == size - 1;
+                for operation in 0..4 {
+                    let (memory, scratch) = (MockDevice::new(0, 800), MockDevice::new(0, 800));
+                    let ring = collectives.on_device::<f64>(memory.clone(), scratch.clone()).unwrap();
+                    let run = || match operation {
+                        0 => ring.allreduce(Accumulation::Sum),
+                        1 => ring.reduce_scatter(Accumulation::Sum),
+                        2 => ring.allgather(),
+                        _ => ring.broadcast(0),
+                    };
+                    run().unwrap();
+                    world.barrier().unwrap();
+                    for memory in [&memory, &scratch] {
+                        memory.fail(is_last);
+                    }
+                    // A member that needs nothing of the last one may complete some operations.
+                    let ended = (0..2 * size).try_for_each(|_| run());
+                    assert!(ended.is_err() && run().is_err(), "{platform:?}, operation {operation}");
+                    world.barrier().unwrap();
+                }
+            });
+        }
+    }
 }

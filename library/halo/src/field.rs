@@ -100,20 +100,27 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     /// Cost: the memory stays registered as long as the field exists; a table of the neighbours' addresses.
     ///
     /// # Errors
-    /// The memory is too small; the numbers of ranks of the job and of the nodes differ; as [`World::alloc`] and
-    /// [`World::register_device`](pelago_rma::Context::register_device).
+    /// The memory of a rank is too small, on all ranks; that of a rank cannot be registered: it gets the error of
+    /// [`World::register_device`](pelago_rma::Context::register_device), the others `Invalid`; the numbers of ranks of the job and of the nodes differ;
+    /// as [`World::alloc`].
     pub fn on_device(world: &'w World, array: &Array<D>, memory: Arc<dyn DeviceMemory>) -> Result<Self> {
         let nodes = array.template().nodes();
         check_nodes(world, array)?;
         let place = nodes.place(world.rank());
         let layout = array.layout(place);
         // All ranks fail together: otherwise the others would wait for this rank.
-        let mut lacking = [u64::from(memory.bytes() < (layout.length() as u64).saturating_mul(size_of::<T>() as u64))];
-        world.allreduce(&mut lacking, |one, other| one + other)?;
+        let is_short = memory.bytes() < (layout.length() as u64).saturating_mul(size_of::<T>() as u64);
+        let registered = world.register_device::<T>(memory.clone());
+        let mut lacking = [is_short, registered.is_err()].map(u64::from);
+        world.allreduce(&mut lacking, u64::max)?;
         if lacking[0] > 0 {
             return Err(Error::Invalid("the memory of a device is smaller than the block and its halo"));
         }
-        let (registered, told) = (world.register_device::<T>(memory.clone())?, world.alloc::<u64>(1)?);
+        let registered = registered?;
+        if lacking[1] > 0 {
+            return Err(Error::Invalid("a rank could not register its memory of a device, and has the reason"));
+        }
+        let told = world.alloc::<u64>(1)?;
         told.local().store(0, registered.ptr(0).address().bits());
         world.barrier()?;
         let mut starts = BTreeMap::from([(world.rank(), registered.ptr(0))]);

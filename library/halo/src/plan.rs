@@ -91,8 +91,8 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
     /// Waits until all halos have arrived and all borders are sent. Nothing is in flight after that.
     ///
     /// # Errors
-    /// The fields differ from those of the plan, or nothing is under way; the job is at fault, or a rank failed. After a failure neither the plan nor
-    /// its fields exchange anything, and a later [`quiet`](pelago_rma::Context::quiet) does not report the failure again.
+    /// The fields differ from those of the plan, or nothing is under way; the job is at fault, a rank failed, or the exchange of a neighbour failed,
+    /// because its device did for example. After a failure neither the plan nor its fields exchange anything, and a later [`quiet`](pelago_rma::Context::quiet) does not report the failure again.
     pub fn wait(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
         self.check_under_way(fields)?;
         let ended = self.exchange.wait(fields, None).and_then(|()| self.exchange.end(fields));

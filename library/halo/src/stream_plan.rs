@@ -239,6 +239,7 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
             {
                 return Err(Fault::PeerLost(rank).into());
             }
+            self.plan.exchange.check_neighbours()?;
             Ok(None)
         })?;
         self.queued = 0;
@@ -258,6 +259,7 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
     fn unless_failed<R>(&mut self, ended: Result<R>) -> Result<R> {
         if ended.is_err() && !self.has_failed {
             self.has_failed = true;
+            self.plan.exchange.tell_broken();
             self.release();
         }
         ended

@@ -10,7 +10,7 @@ use pelago_halo::{Array, Field, Halo, Method, Nodes, Plan, Route, Settings, Side
 use pelago_kit::MockDevice;
 use pelago_rma::{DeviceMemory, Error, World};
 use pelago_test_support::simulated;
-use pelago_test_support::threads::{PLATFORMS, Platform, run};
+use pelago_test_support::threads::{HEAP_BYTES, PLATFORMS, Platform, run};
 
 const EXCHANGES: u64 = 4;
 
@@ -160,6 +160,11 @@ fn what_a_device_cannot_do_is_told() {
         // One rank has too little memory: all get the error.
         let bytes = if world.rank() == Rank::new(0) { 64 } else { 1 << 20 };
         assert!(matches!(Field::<u64, 3>::on_device(world, &array, MockDevice::new(0, bytes)), Err(Error::Invalid(_))));
+        // No heap holds the memory of one rank: it cannot be registered.
+        let (is_first, long) = (world.rank() == Rank::new(0), 2 * HEAP_BYTES as usize);
+        let refused =
+            Field::<u64, 3>::on_device(world, &array, MockDevice::new(0, if is_first { long } else { 1 << 20 })).map(drop);
+        assert!(refused.is_err() && is_first != matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
         let device = MockDevice::new(0, 1 << 20);
         let mut fields = [Field::<u64, 3>::on_device(world, &array, device.clone()).unwrap()];
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| fields[0].cells().len())).is_err());
@@ -171,4 +176,27 @@ fn what_a_device_cannot_do_is_told() {
         assert!(matches!(plan.reflect(&mut fields), Err(Error::Failed(_))), "the device failed");
         world.barrier().unwrap();
     });
+}
+
+/// The device of one rank fails: its neighbours do not wait for its borders, nor theirs for them.
+#[test]
+fn a_device_that_fails_ends_the_exchange_on_all_ranks() {
+    for platform in [Platform::Mapped, Platform::Fabric, Platform::Unruly] {
+        for method in Method::ALL {
+            run(platform, 5, |world| {
+                let template = Template::new([15, 2, 2], Nodes::new([5, 1, 1], [false; 3]).unwrap()).unwrap();
+                let array = template.align([15, 2, 2], [0; 3]).unwrap().shadow([[1, 1], [0, 0], [0, 0]]).unwrap();
+                let device = MockDevice::new(0, 1 << 20);
+                let mut fields = [Field::<u64, 3>::on_device(world, &array, device.clone()).unwrap()];
+                let mut plan = Plan::build(world, &mut fields, &settings(Some(method))).unwrap();
+                plan.reflect(&mut fields).unwrap();
+                world.barrier().unwrap();
+                device.fail(world.rank() == Rank::new(4));
+                // A rank whose neighbours do not fail completes some exchanges.
+                let ended = (0..20).try_for_each(|_| plan.reflect(&mut fields));
+                assert!(matches!(ended, Err(Error::Failed(_) | Error::Invalid(_))), "{platform:?}, {method}: {ended:?}");
+                world.barrier().unwrap();
+            });
+        }
+    }
 }

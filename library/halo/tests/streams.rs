@@ -229,6 +229,39 @@ fn a_stream_that_waits_for_a_lost_rank_is_let_go_on() {
     }
 }
 
+/// The stream of a rank fails: the others' streams would wait for its borders forever. Their waits report that, and their streams are released.
+#[test]
+fn a_stream_that_waits_for_one_that_fails_is_let_go_on() {
+    let (mock, driver) = mock("halo-stream-fails");
+    mock.set("manual", 1);
+    for method in [Method::Direct, Method::Packed] {
+        run(Platform::Mapped, 2, |world| {
+            let fails = world.rank() == Rank::new(1);
+            let device = Device::of(&driver, world.rank().number()).unwrap();
+            // Both copies of the first exchange of two.
+            let wrong = if fails { Wrong::FailsAfter(2) } else { Wrong::Nothing };
+            let (inner, is_direct) = (device.stream().unwrap(), method == Method::Direct);
+            let stream = Arc::new(Leaky { inner, wrong, is_direct, state: Mutex::default(), watched: None });
+            let [array, _] = arrays([2, 1, 1]);
+            let length = array.layout(array.template().nodes().place(world.rank())).length() as u64 * 8;
+            let mut fields = [Field::<u64, 3>::on_device(world, &array, device.allocate(length).unwrap()).unwrap()];
+            let mut plan = StreamPlan::build(world, &mut fields, &untried(method), stream.clone()).unwrap();
+            assert!(plan.is_queued());
+            plan.enqueue(&mut fields).unwrap();
+            plan.wait().unwrap();
+            world.barrier().unwrap();
+            let ended = plan.enqueue(&mut fields).and_then(|()| plan.wait());
+            assert!(
+                if fails { matches!(ended, Err(Error::Failed(_))) } else { matches!(ended, Err(Error::Invalid(_))) },
+                "{ended:?}"
+            );
+            assert!(matches!(plan.enqueue(&mut fields), Err(Error::Invalid(_))));
+            assert_eq!(DeviceStream::is_over(&*stream), Ok(true));
+            world.barrier().unwrap();
+        });
+    }
+}
+
 #[test]
 fn exchanges_are_started_and_finished_by_turns() {
     let (_mock, driver) = mock("halo-stream-turns");
@@ -330,6 +363,8 @@ enum Wrong {
     Without(usize),
     /// Credit is given too early: before the inboxes are unpacked, or before the program has read the halo.
     EarlyCredit,
+    /// Copies fail after the first so many.
+    FailsAfter(usize),
 }
 
 /// A stream of a rank with two neighbours, and its fault.
@@ -393,6 +428,11 @@ impl DeviceStream for Leaky {
     fn copy(&self, prepared: &PreparedCopies) -> Result<(), DeviceError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.copies += 1;
+        if let Wrong::FailsAfter(copies) = self.wrong
+            && state.copies > copies
+        {
+            return Err(DeviceError("it was told to".into()));
+        }
         // The second copy of an exchange unpacks. The credit of this exchange, or of the next one if it is direct, precedes it.
         if state.copies.is_multiple_of(2) {
             for (word, value) in std::mem::take(&mut state.credits) {

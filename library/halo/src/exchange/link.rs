@@ -47,6 +47,9 @@ pub(crate) const FLAG_WORDS: usize = 8;
 /// Index of the credit in the flags of a link, after those of the two halves.
 const CREDIT: usize = 2;
 
+/// Index of the word in the flags of a link that is not zero if the exchange of the neighbour has failed.
+const BROKEN: usize = 3;
+
 /// The link to one neighbour, and the state of its exchange.
 pub(crate) struct Link<'w, const D: usize> {
     pub(crate) position: LinkPosition<D>,
@@ -368,6 +371,16 @@ impl<'w, const D: usize> Link<'w, D> {
     fn give_credit<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> Result<()> {
         let credit = memory.flags.at(self.neighbour, self.buffers.flags_there + CREDIT);
         self.behind(memory.world, None).put(credit, &[self.exchanges]).map(|_| ())
+    }
+
+    /// Tells the neighbour that the exchange of this rank has failed.
+    pub(super) fn tell_broken<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> Result<()> {
+        memory.world.put(memory.flags.at(self.neighbour, self.buffers.flags_there + BROKEN), &[1]).map(drop)
+    }
+
+    /// Whether the exchange of the neighbour has failed.
+    pub(super) fn is_broken<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> bool {
+        memory.flags.local().load(self.buffers.flags_here + BROKEN) != 0
     }
 
     /// Operations on the link's rail, ordered after `last`.

@@ -98,7 +98,8 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
 
     /// Waits until the halo of a direction has arrived, or, without a direction, until the exchange is over.
     ///
-    /// Fails if any rank has failed, whether it is a neighbour or not: a neighbour that waits for the failed rank sends nothing more.
+    /// Fails if any rank has failed, whether it is a neighbour or not: a neighbour that waits for the failed rank sends nothing more. Fails also if
+    /// the exchange of a neighbour has failed.
     pub(crate) fn wait(&mut self, fields: &mut [Field<'w, T, D>], wanted: Option<Direction<D>>) -> Result<()> {
         let waited = self.try_wait(fields, wanted);
         self.told(waited)
@@ -118,12 +119,13 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
                 {
                     return Err(Fault::PeerLost(rank).into());
                 }
+                self.check_neighbours()?;
                 let ready = |_: u64| {
                     let unpacks = self.unpacks_now(fields, wanted);
                     let may_take = |link: &Link<'w, D>| unpacks || !self.is_on_device || !is_by_device(link, fields);
                     let may_move =
                         |link: &Link<'w, D>| link.may_send(&self.memory) || link.may_receive(&self.memory) && may_take(link);
-                    self.current().any(may_move) || self.current().all(|link| link.is_over(&self.memory))
+                    self.current().any(may_move) || self.current().all(|link| link.is_over(&self.memory)) || self.is_broken()
                 };
                 world.wait_until(self.memory.flags.local(), 0, ready)?;
             }
@@ -148,10 +150,30 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         self.end(fields)
     }
 
-    /// Waits, after a failure, until nothing of the exchange is in flight. The returned error already reports failed puts to a failed rank: the next
-    /// barrier must not report them again.
+    /// Whether the exchange of a neighbour has failed: it sends nothing more.
+    fn is_broken(&self) -> bool {
+        self.links.iter().any(|link| link.is_broken(&self.memory))
+    }
+
+    /// Fails if the exchange of a neighbour has failed.
+    pub(crate) fn check_neighbours(&self) -> Result<()> {
+        if self.is_broken() { Err(Error::Invalid("the exchange of a neighbour has failed")) } else { Ok(()) }
+    }
+
+    /// Makes the exchanges of all neighbours fail. Not if a rank or the job has failed: all notice that themselves.
+    pub(crate) fn tell_broken(&self) {
+        let world = self.memory.world;
+        if world.losses() == 0 && world.fault().is_none() {
+            // A put that fails is reported by the next wait of this rank.
+            let _told = self.links.iter().try_for_each(|link| link.tell_broken(&self.memory));
+        }
+    }
+
+    /// Tells neighbours of a failure, and waits until nothing of the exchange is in flight. The returned error already reports failed puts to a failed
+    /// rank: the next barrier must not report them again.
     fn told(&self, ended: Result<()>) -> Result<()> {
         if ended.is_err() {
+            self.tell_broken();
             let _told = self.memory.world.quiet();
         }
         ended
