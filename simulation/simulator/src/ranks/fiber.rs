@@ -165,7 +165,8 @@ impl Fibers<'_> {
             ended = ABANDONED.get();
             if returned || THREAD_ENDED.take() {
                 abandon_fiber(&mut threads.swap_remove(next).fiber);
-                THREADS.set(threads.len());
+                // The thread may have begun others.
+                THREADS.set(threads.len() + BEGUN.with_borrow(Vec::len));
             } else {
                 next += 1;
             }
@@ -331,6 +332,7 @@ pub(crate) fn abandon() -> ! {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
 
     use super::*;
     use crate::memory::RankMemory;
@@ -367,6 +369,25 @@ mod tests {
         assert_eq!(*noted.borrow(), [(true, false), (false, false)]);
         let left = (CURRENT.get().is_none(), STATUS.get().is_none(), UNWINDING.get(), THREAD.get(), THREADS.get());
         assert_eq!(left, (true, true, false, 0, 0));
+    }
+
+    /// A thread begins another one and ends before that one runs.
+    #[test]
+    fn a_thread_counts_from_its_beginning_on() {
+        let memory = RankMemory::new(1, 1 << 16, 1 << 20, true).unwrap();
+        let entry = StatusEntry::new(&Default::default());
+        let (status, noted) = (entry.status(), Rc::new(Cell::new(None)));
+        let stacks = Stacks::new(&memory, 1, status).unwrap();
+        let settings = FiberSettings { count: 1, stacks: &stacks, unfinished: Unfinished::Dropped, status };
+        let begin = |number, body: Box<dyn FnOnce()>| begin_thread(number, ThreadStack::new(64 << 10).unwrap(), body);
+        let body = |_| {
+            let noted = noted.clone();
+            let second = move || noted.set(Some(has_threads()));
+            begin(1, Box::new(move || begin(2, Box::new(second))));
+            suspend();
+        };
+        with_fibers(settings, body, |fibers| assert!(!fibers.resume(0)));
+        assert_eq!(noted.get(), Some(true));
     }
 
     /// Neither the other fiber nor the stack that resumes both rounds as the first one does.
