@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::Machine;
 use pelago_platform::{Fault, For, Woken};
-use pelago_rma::Error;
+use pelago_rma::{Error, World};
 use pelago_simulator::{
     Computing, FaultError, FaultInjection, Protocol, ReportSettings, Settings, SimulationError, VIRTUAL_TIME_MAX, simulate,
 };
@@ -161,6 +161,45 @@ fn a_rank_that_fails_is_lost_to_the_others() {
             if rank == 2 { Error::Disagreement("something of its own") } else { Error::Fault(Fault::PeerLost(Rank::new(2))) };
         assert_eq!(result.unwrap().unwrap_err().to_string(), expected.to_string());
     }
+}
+
+/// Rank 1 fails when the others have waited for the end of the job for long.
+#[test]
+fn ranks_do_not_wait_at_the_end_for_one_that_fails_then() {
+    let outcome = run(&settings(3, 1), |world| {
+        world.on_peer_lost(|_| ());
+        if world.rank() == Rank::new(1) {
+            world.compute(Duration::from_microseconds(50));
+            return Err(Error::ForeignHandle);
+        }
+        Ok(())
+    });
+    assert_eq!((outcome.failed, outcome.fault, outcome.stuck), (Some(Rank::new(1)), None, Vec::new()));
+    let ended: Vec<_> = outcome.results.into_iter().map(Option::unwrap).collect();
+    assert_eq!(ended, [Ok(()), Err(Error::ForeignHandle), Ok(())]);
+}
+
+/// Rank 0 dies at the end of the job, where it waits for the others: it does not count as one of those for whom rank 1 waits.
+#[test]
+fn a_rank_that_dies_at_the_end_of_the_job_is_not_one_of_those_that_are_there() {
+    let faults = FaultInjection {
+        deaths: vec![(Rank::new(0), Instant::ZERO + Duration::from_microseconds(500))],
+        announced_after: Some(Duration::from_microseconds(1)),
+        ..FaultInjection::default()
+    };
+    let protocol = Some(Protocol { faults, ..Protocol::default() });
+    let ends = RefCell::new(Vec::new());
+    let outcome = simulate(&Settings { protocol, ..settings(3, 1) }, |parts| {
+        let clock = parts.clock.clone();
+        let world = World::new(*parts)?;
+        let number = u64::from(world.rank());
+        world.on_peer_lost(|_| ());
+        world.compute(Duration::from_microseconds(1000 * number));
+        world.finish()?;
+        ends.borrow_mut().push((number, clock.now().since(Instant::ZERO).as_nanoseconds() / 1_000_000));
+        Ok::<_, Error>(())
+    });
+    assert_eq!((outcome.unwrap().fault, ends.into_inner()), (None, vec![(2, 2), (1, 2)]));
 }
 
 /// The time that such a job takes grows with the number of ranks, and not with its square.

@@ -76,18 +76,20 @@ impl SimulatedJob {
     }
 
     /// Enters a barrier of the bootstrap; returns whether the rank was the last, in which case the others are woken.
-    pub(crate) fn enter_meeting(&mut self) -> bool {
+    pub(crate) fn enter_meeting(&mut self, rank: Rank) -> bool {
+        self.ranks[rank.index()].is_meeting = true;
         self.arrived += 1;
         self.end_meeting_if_complete()
     }
 
     /// Wakes the ranks in a barrier of the bootstrap if all ranks that have not ended have entered it.
-    pub(super) fn end_meeting_if_complete(&mut self) -> bool {
+    fn end_meeting_if_complete(&mut self) -> bool {
         if self.arrived == 0 || self.arrived < self.size() - self.ended {
             return false;
         }
         self.arrived = 0;
         self.meetings += 1;
+        self.ranks.iter_mut().for_each(|state| state.is_meeting = false);
         self.make_all_ready();
         true
     }
@@ -150,16 +152,21 @@ impl SimulatedJob {
         self.failed_ranks.iter().copied()
     }
 
-    /// Marks a rank as ended, as its body has ended or never runs again.
+    /// Marks a rank as ended, as its body has ended or never runs again. The others do not wait for it in a barrier of the bootstrap any more, unless
+    /// the job has a fault, which ends their waits.
     pub(crate) fn end_rank(&mut self, rank: Rank) {
-        let state = &mut self.ranks[rank.index()].state;
+        let RankState { state, is_meeting, .. } = &mut self.ranks[rank.index()];
         if *state != RunState::Ended {
             *state = RunState::Ended;
+            self.arrived -= u32::from(std::mem::take(is_meeting));
             self.ended += 1;
             if let Some(recorder) = &mut self.recorder {
                 recorder.stopped(rank, self.network.now(), StopReason::Ended);
             }
             self.give_core_up(rank.number());
+            if self.fault.is_none() {
+                self.end_meeting_if_complete();
+            }
         }
     }
 

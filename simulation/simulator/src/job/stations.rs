@@ -61,7 +61,6 @@ impl SimulatedJob {
         if let Some(stations) = &mut self.stations {
             stations.kill(rank);
         }
-        self.end_meeting_if_complete();
     }
 
     /// Executes the requests of a rank's station, and wakes the rank if the station has news for it.

@@ -66,7 +66,7 @@ impl SimulatedBootstrap {
     fn meet(&self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
         let mut job = self.shared.job();
         let meetings = job.meetings;
-        if job.enter_meeting() {
+        if job.enter_meeting(self.rank) {
             return Ok(());
         }
         drop(job);
@@ -83,10 +83,8 @@ impl SimulatedBootstrap {
                 let mut job = self.shared.job();
                 if job.meetings == meetings && job.fault.is_none() {
                     job.park(self.rank, None, For::Anything);
-                    job.ranks[self.rank.index()].is_meeting = true;
                     drop(job);
                     fiber::suspend();
-                    self.shared.job().ranks[self.rank.index()].is_meeting = false;
                 }
             }
         }
