@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pelago_base::{AddressLayout, Duration, Instant, Rank, SegmentId};
+use pelago_base::{AddressLayout, AtomicOperator, Duration, Instant, Rank, SegmentId, Width};
 use pelago_kit::conformance::Fixture;
 use pelago_memory::Cells;
 use pelago_netsim::Machine;
@@ -239,4 +239,49 @@ fn what_a_fence_orders_after_a_failed_operation_has_no_effect() {
         given_up += u64::from(!long);
     }
     assert!((1..ROUNDS).contains(&given_up), "{given_up}");
+}
+
+/// The network gives up requests to progress threads that have arrived, their replies, and replies that have arrived as well: each atomic ends once, and
+/// its record is used again only after the last event that names it.
+#[test]
+fn atomics_by_progress_threads_end_once_where_the_network_gives_up() {
+    const ROUNDS: u64 = 200;
+    const AT_ONCE: u64 = 8;
+    let machine = Machine::bundled("rx200-qdr").unwrap();
+    let lossy = machine.replace("[rail.link]", "[rail.reliability]\nretries = 1\n\n[rail.link]\nloss = 0.2");
+    for submission in ["free", "progress-thread"] {
+        let software = format!(
+            "\n[node.software]\nsubmission = \"{submission}\"\natomics = \"progress-thread\"\nserve_ns = 1e4\nnotify_ns = 1e4\n"
+        );
+        let mut ranks = job_on(&format!("{lossy}{software}"), 2, 1, None);
+        let [me, peer] = [0, 1].map(Rank::new);
+        let at = ranks.layout().encode(peer, SegmentId::SYMMETRIC, 0).unwrap();
+        let address = ranks.transport(peer).network().address();
+        let to = ranks.transport(me).network().connect(None, peer, &address).unwrap();
+        let add = Operation::Atomic { at, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
+        let (mut found, mut failed) = (Vec::new(), 0);
+        for round in 0..ROUNDS {
+            let tokens = round * AT_ONCE..(round + 1) * AT_ONCE;
+            for token in tokens.clone() {
+                ranks.transport(me).post(Instant::ZERO, to, add, Flags::NONE, Token(token)).unwrap();
+            }
+            let mut completed = Vec::new();
+            while completed.len() < AT_ONCE as usize && ranks.transport(me).progress(Instant::ZERO, &mut completed) {}
+            completed.sort_by_key(|completion| completion.token.0);
+            assert!(completed.iter().map(|completion| completion.token.0).eq(tokens), "round {round}: each ends once");
+            found.extend(completed.iter().filter_map(|completion| completion.result.ok()));
+            failed += completed.iter().filter(|completion| completion.result.is_err()).count() as u64;
+        }
+        let mut late = Vec::new();
+        while ranks.transport(me).progress(Instant::ZERO, &mut late) {}
+        assert!(late.is_empty(), "{late:?}");
+        let word = ranks.memory(peer, SegmentId::SYMMETRIC).to_vec()[..8].try_into().map(u64::from_ne_bytes).unwrap();
+        let ended = found.len() as u64;
+        found.sort_unstable();
+        found.dedup();
+        assert!(
+            failed > 0 && found.len() as u64 == ended && (ended..=ended + failed).contains(&word),
+            "{ended}, {failed}: {word}"
+        );
+    }
 }

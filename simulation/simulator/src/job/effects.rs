@@ -203,18 +203,37 @@ impl SimulatedJob {
         }
     }
 
-    /// Removes an operation that has ended and taken effect.
+    /// Removes an operation that has ended and taken effect, once no event will name it any more.
     fn complete(&mut self, number: u32) {
-        let (PendingOperation { rank, token, result, completion, .. }, latest) = self.operations.remove(number);
-        if let Some(latest) = latest {
-            self.ranks[rank.index()].latest = latest;
+        if self.is_awaited(number) {
+            let pending = self.operations.get_mut(number);
+            pending.completion = CompletionStage::Delivered;
+            let (rank, completion) = (pending.rank, Completion { token: pending.token, result: pending.result });
+            return self.record_completion(number, rank, completion);
         }
-        if let Some(recorder) = &mut self.recorder {
+        let PendingOperation { rank, token, result, completion, .. } = self.remove(number);
+        let ended = Completion { token, result };
+        if completion != CompletionStage::Delivered {
+            self.record_completion(number, rank, ended);
+        } else if let Some(recorder) = &mut self.recorder {
             recorder.completed(number, result.is_err(), self.network.now());
         }
-        if completion != CompletionStage::Delivered {
-            self.add_completion(rank, Completion { token, result });
+    }
+
+    /// Removes the record of an operation.
+    pub(super) fn remove(&mut self, number: u32) -> PendingOperation {
+        let (pending, latest) = self.operations.remove(number);
+        if let Some(latest) = latest {
+            self.ranks[pending.rank.index()].latest = latest;
         }
+        pending
+    }
+
+    fn record_completion(&mut self, number: u32, rank: Rank, completion: Completion) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.completed(number, completion.result.is_err(), self.network.now());
+        }
+        self.add_completion(rank, completion);
     }
 
     /// Adds a completion of `rank`, and wakes the rank if it waits for it.

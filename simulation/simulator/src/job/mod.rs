@@ -48,7 +48,7 @@ use crate::costs::progress_threads::ProgressThreads;
 use crate::memory::RankMemory;
 use crate::operations::completions::CompletionTable;
 use crate::operations::fences::FenceOrder;
-use crate::operations::pending::PendingOperations;
+use crate::operations::pending::{AwaitedEvent, PendingOperations};
 use crate::operations::reductions::ReductionGroups;
 use crate::operations::two_sided::TwoSidedMessages;
 use crate::protocol::stations::Stations;
@@ -184,14 +184,18 @@ impl SimulatedJob {
             },
             Notice::Done { token } => match Subject::of(token) {
                 Subject::Operation(_) if by_protocol => {}
-                Subject::Operation(number) if self.is_served_by_progress_thread(number) => self.answer_by_progress_thread(number),
+                Subject::Operation(number) if self.is_served_by_progress_thread(number) => self.end_request(number),
                 Subject::Operation(number) => self.report_end(number),
                 Subject::Message(number) => self.end_message(number, None),
-                Subject::Reply(_) => {}
+                Subject::Reply(number) => self.end_reply(number),
             },
             Notice::Failed { token, reason } => match Subject::of(token) {
                 Subject::Operation(_) if by_protocol => {}
-                Subject::Operation(number) | Subject::Reply(number) => self.fail_operation(number),
+                Subject::Operation(number) if self.is_served_by_progress_thread(number) => {
+                    self.fail_by_progress_thread(number, AwaitedEvent::Request);
+                }
+                Subject::Operation(number) => self.fail_operation(number),
+                Subject::Reply(number) => self.fail_by_progress_thread(number, AwaitedEvent::Reply),
                 Subject::Message(number) => self.end_message(number, Some(reason)),
             },
             Notice::Lost { token } => match Subject::of(token) {

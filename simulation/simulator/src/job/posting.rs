@@ -64,7 +64,10 @@ impl SimulatedJob {
             return Ok(busy);
         }
         match self.progress_threads.submit(now, rank, core, idle) {
-            None => self.post_by_core(rail, me, between, Subject::Operation(number).token_of(needs_read)),
+            None => {
+                self.expect_end_of_request(number);
+                self.post_by_core(rail, me, between, Subject::Operation(number).token_of(needs_read));
+            }
             Some(Submitted { busy, at, by_rank }) => {
                 self.network.wake_at(at, me, WakeUp::Posted { operation: number, by_rank }.token());
                 return Ok(busy + self.busy(between));

@@ -36,6 +36,20 @@ pub(crate) struct Surroundings {
     pub(crate) epoch: u32,
     /// The rail that the initiator has chosen.
     pub(crate) rail: Option<u8>,
+    /// The events that will still name an operation by a progress thread, as a sum of [`AwaitedEvent`]s.
+    awaited: u8,
+}
+
+/// An event of an operation that the progress thread of its target performs. Such an operation may end before all of them, if the network gives one of
+/// its packets up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AwaitedEvent {
+    /// The request ends in the network.
+    Request = 1,
+    /// The progress thread has performed the operation.
+    Service = 2,
+    /// The reply ends in the network.
+    Reply = 4,
 }
 
 /// The memory of each operation in flight, besides a transfer of the network.
@@ -59,6 +73,8 @@ pub(crate) enum CompletionStage {
     UnderWay,
     /// The network has not finished a request to a progress thread, but one of the thread's reply and the network's acknowledgement has arrived.
     HalfAnswered,
+    /// Both have arrived, and the progress thread of the initiator has not reported that.
+    Answered,
     /// The network has finished it, so that its initiator may get the completion.
     Finished,
     /// The initiator has the completion, and the record is kept only until other ranks see the effect.
@@ -84,7 +100,7 @@ pub(crate) struct PendingOperations {
 impl PendingOperations {
     /// Adds an operation after the latest of its rank, which it replaces as `latest`; returns its number.
     pub(crate) fn insert(&mut self, pending: PendingOperation, latest: &mut RecordLink, (epoch, rail): (u32, Option<u8>)) -> u32 {
-        let surroundings = Surroundings { earlier: *latest, later: None, epoch, rail };
+        let surroundings = Surroundings { earlier: *latest, later: None, epoch, rail, awaited: 0 };
         let number = match self.free.pop() {
             Some(number) => {
                 self.records[number as usize] = Some(pending);
@@ -123,6 +139,26 @@ impl PendingOperations {
 
     pub(crate) fn surroundings(&self, number: u32) -> Surroundings {
         self.surroundings[number as usize]
+    }
+
+    /// Records that an event will name an operation.
+    pub(crate) fn expect(&mut self, number: u32, event: AwaitedEvent) {
+        self.surroundings[number as usize].awaited |= event as u8;
+    }
+
+    /// Records that such an event has come.
+    pub(crate) fn has_come(&mut self, number: u32, event: AwaitedEvent) {
+        self.surroundings[number as usize].awaited &= !(event as u8);
+    }
+
+    /// Whether such an event will come.
+    pub(crate) fn expects(&self, number: u32, event: AwaitedEvent) -> bool {
+        self.surroundings[number as usize].awaited & event as u8 != 0
+    }
+
+    /// Whether any event will name an operation by a progress thread.
+    pub(crate) fn expects_any(&self, number: u32) -> bool {
+        self.surroundings[number as usize].awaited != 0
     }
 
     /// Removes an operation from the list of its rank; if it was the latest one, also returns the new latest one.
