@@ -10,6 +10,9 @@ use crate::protocol::faults::{FaultInjection, Partition};
 /// Maximum probability that a description of faults may state.
 const CHANCE_MAX: f64 = 1.0;
 
+/// Maximum distance of a probability in thousandths from a whole number, which rounding of the text causes.
+const ROUNDING: f64 = 1e-9;
+
 /// The settings of the library's own protocol, which carries operations by datagrams.
 ///
 /// The text form is a list; each part occurs at most once, except those that name ranks:
@@ -57,14 +60,15 @@ impl FromStr for Protocol {
 impl Protocol {
     /// Applies one part of a text; as an error, returns the expected form.
     fn take(&mut self, name: &str, value: &str) -> Result<(), &'static str> {
-        const CHANCE: &str = "write a chance from 0 to 1";
+        const CHANCE: &str = "write a chance from 0 to 1, in steps of 0.001";
         let faults = &mut self.faults;
         match name {
             "loss" => faults.loss = chance(value).ok_or(CHANCE)?,
             "duplicate" => faults.duplication = chance(value).ok_or(CHANCE)?,
             "delay" => {
                 let parts = value.split_once(':').and_then(|(often, late)| Some((chance(often)?, Duration::parse(late)?)));
-                (faults.delay, faults.delay_max) = parts.ok_or("write delay=CHANCE:TIME, as in delay=0.1:50us")?;
+                (faults.delay, faults.delay_max) =
+                    parts.ok_or("write delay=CHANCE:TIME, as in delay=0.1:50us; a chance has steps of 0.001")?;
             }
             "partition" => {
                 let parts = value.split_once('@').and_then(|(first, times)| {
@@ -118,10 +122,12 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// Parses a probability; returns it in thousandths.
+/// Parses a probability; returns it in thousandths, `None` if it is no whole number of them.
 fn chance(text: &str) -> Option<u32> {
     let chance: f64 = text.parse().ok()?;
-    (0.0..=CHANCE_MAX).contains(&chance).then(|| (chance * 1000.0).round() as u32)
+    let per_mille = chance * 1000.0;
+    let is_whole = (per_mille - per_mille.round()).abs() <= ROUNDING;
+    ((0.0..=CHANCE_MAX).contains(&chance) && is_whole).then(|| per_mille.round() as u32)
 }
 
 fn rank(text: &str) -> Option<Rank> {
@@ -146,6 +152,10 @@ mod tests {
             let protocol: Protocol = text.parse().unwrap();
             assert_eq!(protocol.to_string().parse(), Ok(protocol));
         }
+        for per_mille in 0..=1000 {
+            let text = format!("loss={}", f64::from(per_mille) / 1000.0);
+            assert_eq!(text.parse::<Protocol>().unwrap().faults.loss, per_mille, "{text}");
+        }
         let protocol: Protocol = "loss=0.25, kill=3@1500ns".parse().unwrap();
         assert_eq!(
             (protocol.faults.loss, protocol.faults.deaths),
@@ -160,6 +170,9 @@ mod tests {
             "loss=2",
             "loss=-0.1",
             "loss=x",
+            "loss=0.0004",
+            "duplicate=0.0125",
+            "delay=0.9999:5us",
             "delay=0.1",
             "delay=0.1:5",
             "kill=3",
