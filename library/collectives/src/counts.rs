@@ -7,7 +7,7 @@ use pelago_rma::{Error, Pod, Result};
 use crate::Operator;
 use crate::collectives::Collectives;
 use crate::counted::exchange::{Buffers, CHUNK_BYTES, Exchange};
-use crate::counted::schedule::{Messages, Way, allgather_promise};
+use crate::counted::schedule::{Messages, Way, allgather_promise, sum_of};
 use crate::counted::streams::{Streams, layout};
 use crate::member::Uses;
 use crate::operator::{Fold, Nothing};
@@ -265,9 +265,4 @@ impl<'w> Collectives<'w> {
 pub(crate) fn check_counts(counts: &[usize], members: usize, values: usize) -> Result<()> {
     Error::check_number("the number of counts", counts.len(), members)?;
     Error::check_number("the number of values of a buffer (the sum of its counts)", values, sum_of(counts))
-}
-
-/// The sum of counts, or the greatest number if it is greater.
-pub(crate) fn sum_of(counts: &[usize]) -> usize {
-    counts.iter().fold(0, |sum: usize, &count| sum.saturating_add(count))
 }

@@ -3,7 +3,8 @@
 use pelago_rma::{Error, Pod, Result};
 
 use crate::collectives::Collectives;
-use crate::counts::{check_counts, sum_of};
+use crate::counted::schedule::sum_of;
+use crate::counts::check_counts;
 use crate::operator::Nothing;
 use crate::started::Started;
 

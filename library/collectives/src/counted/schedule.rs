@@ -6,7 +6,11 @@
 //!   member waits for ever.
 
 use crate::cost::Promise;
-use crate::counts::sum_of;
+
+/// The sum of counts, or the greatest number if it is greater.
+pub(crate) fn sum_of(counts: &[usize]) -> usize {
+    counts.iter().fold(0, |sum: usize, &count| sum.saturating_add(count))
+}
 
 /// The operation. Fragments carry it, so that members detect that they call different operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 //! executes the request and writes the reply into a slot of the requester. Data pass through the staging buffer of the requester, which every
 //! rank of the host maps.
 
+use core::time::Duration;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
 use pelago_memory::Region;
