@@ -36,6 +36,11 @@ pub(super) fn all() -> Vec<(&'static CStr, usize)> {
         (c"timespec_get", time_spec as *const () as usize),
         (c"gettimeofday", time_of_day as *const () as usize),
         (c"time", time as *const () as usize),
+        // The clocks of the C++ libraries of gcc and clang, whose code asks the system.
+        (c"_ZNSt6chrono3_V212steady_clock3nowEv", clock_nanoseconds as *const () as usize),
+        (c"_ZNSt6chrono3_V212system_clock3nowEv", clock_nanoseconds as *const () as usize),
+        (c"_ZNSt3__16chrono12steady_clock3nowEv", clock_nanoseconds as *const () as usize),
+        (c"_ZNSt3__16chrono12system_clock3nowEv", clock_microseconds as *const () as usize),
         (c"fork", no_fork as *const () as usize),
         (c"vfork", no_fork as *const () as usize),
     ]
@@ -183,6 +188,17 @@ extern "C" fn time(into: *mut time_t) -> time_t {
         *into = seconds;
     }
     seconds
+}
+
+/// Returns a time of a C++ clock, whose only member is this number.
+extern "C" fn clock_nanoseconds() -> i64 {
+    let (seconds, nanoseconds) = now();
+    seconds * NANOSECONDS_PER_SECOND as i64 + nanoseconds
+}
+
+/// As [`clock_nanoseconds`].
+extern "C" fn clock_microseconds() -> i64 {
+    clock_nanoseconds() / 1000
 }
 
 /// Returns the virtual time in seconds and nanoseconds.
