@@ -89,6 +89,13 @@ fn main() -> pelago::Result<()> {
         "panic" => world.barrier(),
         "crash" if world.rank() == Rank::new(1) => crash::crash(world.rank(), &std::env::args().nth(2).expect("how")),
         "crash" => world.barrier(),
+        "wild" => {
+            let bytes = world.alloc::<u8>(crash::BYTES)?;
+            if world.rank() == Rank::new(1) {
+                crash::transfer_wildly(world, bytes.at(Rank::new(0), 0), &std::env::args().nth(2).expect("how"))?;
+            }
+            world.barrier()
+        }
         // Rank 0 ignores the errors of its calls.
         "deaf" => loop {
             let _ = world.barrier();

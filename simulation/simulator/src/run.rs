@@ -209,6 +209,7 @@ fn prepare(settings: &Settings, shares_stack: bool) -> Result<Prepared, Simulati
     job.recorder =
         settings.report.as_ref().map(|report| Recorder::new(Limits { sample: report.sample.clone(), ..Limits::default() }));
     let entry = StatusEntry::new(&settings.watch);
+    job.status = entry.status();
     // The library's own protocol keeps pointers to the buffers of puts and gets.
     let stacks = if shares_stack && job.stations.is_none() {
         Stacks::one(&mut job.memory, entry.status())?

@@ -50,6 +50,14 @@ fn a_deadlock_is_told_with_those_who_wait_and_for_what() {
 fn a_rank_that_crashes_is_named() {
     sim(&[PROGRAM, "crash", "segv"]).expect(3, "rank 1 was killed by signal 11 (SIGSEGV) at address 0x10; the job was ended");
     sim(&[PROGRAM, "crash", "abort"]).expect(3, "rank 1 was killed by signal 6 (SIGABRT); the job was ended");
+    let line = "rank 1 was killed by signal 11 (SIGSEGV) at address 0x10, which it has given to an operation as its own memory; the job was ended";
+    for how in ["get", "put"] {
+        sim(&[PROGRAM, "wild", how]).expect(3, line);
+        sim(&["--protocol", PROGRAM, "wild", how]).expect(3, line);
+        sim(&["--per-node", "3", PROGRAM, "wild", how]).expect(3, line);
+        run(&["run", "-n", "3", PROGRAM, "wild", how])
+            .expect(3, "rank 1 (process *) was killed by signal 11 (SIGSEGV); the job was ended");
+    }
     let real = run(&["run", "-n", "3", PROGRAM, "crash", "segv"]);
     real.expect(3, "rank 1 (process *) was killed by signal 11 (SIGSEGV); the job was ended");
 }

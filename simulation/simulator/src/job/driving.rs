@@ -26,7 +26,8 @@ impl SimulatedJob {
         let (Some(stations), Some(costs)) = (&mut self.stations, &self.datagram_costs) else {
             return Ok((Duration::ZERO, Vec::new()));
         };
-        stations.post(self.network.now(), rank, to, operation, token)?;
+        let now = self.network.now();
+        self.status.access(rank, || stations.post(now, rank, to, operation, token))?;
         let peer = stations.peer(rank, to);
         let waiting = &mut stations.driver(rank).waiting;
         let loads = match *waiting {
@@ -79,7 +80,7 @@ impl SimulatedJob {
     pub(crate) fn begin_send(&mut self, rank: Rank, load: Load) -> Option<(Step, Duration)> {
         let (stations, costs) = (self.stations.as_mut()?, self.datagram_costs.as_ref()?);
         let (now, mut changes) = (self.network.now(), StationChanges::default());
-        let begun = stations.begin_send(now, rank, load, &costs.times, &mut changes);
+        let begun = self.status.access(rank, || stations.begin_send(now, rank, load, &costs.times, &mut changes));
         if let Some((Step::Send(number), time)) = begun {
             let (latency, overlap) = (costs.latency, costs.overlap);
             // The message may depart before its sender has finished the step.
@@ -100,7 +101,7 @@ impl SimulatedJob {
     pub(crate) fn end_step(&mut self, rank: Rank, step: Step) {
         let now = self.network.now();
         if let (Step::Receive(number), Some(stations)) = (step, &mut self.stations) {
-            stations.receive(now, number);
+            self.status.access(rank, || stations.receive(now, number));
         }
         self.set_timer(rank);
     }

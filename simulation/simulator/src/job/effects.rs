@@ -115,7 +115,9 @@ impl SimulatedJob {
     fn take_effect(&mut self, number: u32) {
         let pending = self.operations.get_mut(number);
         if pending.result.is_ok() {
-            pending.result = pending.operation.perform(pending.rank, &self.memory);
+            let perform = || pending.operation.perform(pending.rank, &self.memory);
+            let has_address = pending.operation.has_address_of_its_rank();
+            pending.result = if has_address { self.status.access(pending.rank, perform) } else { perform() };
         }
         pending.effective = true;
         let is_own = || pending.operation.target(&self.memory) == pending.rank;

@@ -52,6 +52,7 @@ use crate::operations::pending::{AwaitedEvent, PendingOperations};
 use crate::operations::reductions::ReductionGroups;
 use crate::operations::two_sided::TwoSidedMessages;
 use crate::protocol::stations::Stations;
+use crate::ranks::status::SimulationStatus;
 use crate::settings::Settings;
 
 /// Maximum number of incomplete operations of one rank.
@@ -64,6 +65,8 @@ pub(crate) struct SimulatedJob {
     pub(crate) stations: Option<Stations>,
     /// Records events for a report, if one is requested.
     pub(crate) recorder: Option<Recorder>,
+    /// Knows whose memory the job accesses.
+    pub(crate) status: &'static SimulationStatus,
     /// Number of consecutive ranks that share a node.
     per_node: u32,
     shared_memory: SharedMemoryCosts,
@@ -122,6 +125,7 @@ impl SimulatedJob {
             memory,
             stations,
             recorder: None,
+            status: SimulationStatus::unknown(),
             per_node,
             shared_memory: SharedMemoryCosts::of(&settings.machine),
             domains: RankDomains::of(&settings.machine, per_node),

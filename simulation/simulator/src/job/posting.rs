@@ -21,11 +21,13 @@ impl SimulatedJob {
         token: Token,
     ) -> Result<Duration, PostError> {
         if let Some(stations) = self.stations.as_mut().filter(|_| !matches!(operation, Operation::Sized(_))) {
-            stations.post(self.network.now(), rank, to, operation, token)?;
+            let now = self.network.now();
+            self.status.access(rank, || stations.post(now, rank, to, operation, token))?;
             self.settle(rank);
             return Ok(Duration::ZERO);
         }
-        self.start(rank, rail, OwnedOperation::new(operation), token)
+        let operation = self.status.access(rank, || OwnedOperation::new(operation));
+        self.start(rank, rail, operation, token)
     }
 
     /// Starts an operation of `rank` on the network, by a rail or by the one that the machine chooses; returns as `post`.

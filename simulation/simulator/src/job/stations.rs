@@ -14,7 +14,8 @@ impl SimulatedJob {
             return self.receive_driven(number);
         }
         let Some(stations) = &mut self.stations else { return };
-        let rank = stations.receive(self.network.now(), number);
+        let (rank, now) = (stations.receiver(number), self.network.now());
+        self.status.access(rank, || stations.receive(now, number));
         self.network.consume(rank.number() / self.per_node);
         self.settle(rank);
     }
@@ -70,7 +71,7 @@ impl SimulatedJob {
         }
         let Some(stations) = &mut self.stations else { return };
         let (mut requests, now) = (Vec::new(), self.network.now());
-        let changes = stations.settle(now, rank, self.per_node, &mut requests);
+        let changes = self.status.access(rank, || stations.settle(now, rank, self.per_node, &mut requests));
         for request in requests {
             match request {
                 StationRequest::Send { number, datagram, from, delay } if delay == Duration::ZERO => {

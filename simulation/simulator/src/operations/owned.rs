@@ -124,6 +124,12 @@ impl OwnedOperation {
         matches!(self, Self::Short { .. } | Self::Long { .. } | Self::Put { .. } | Self::SizedPut { .. })
     }
 
+    /// Whether it holds an address in the memory of its rank, which the program has named.
+    #[inline]
+    pub(crate) fn has_address_of_its_rank(&self) -> bool {
+        matches!(self, Self::Put { .. } | Self::Get(_))
+    }
+
     /// The address whose owner is the target.
     pub(crate) fn address(&self) -> GlobalAddress {
         match self {

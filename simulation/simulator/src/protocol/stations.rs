@@ -159,8 +159,13 @@ impl Stations {
         self.dropped
     }
 
-    /// Receives a datagram that arrives; returns its receiver.
-    pub(crate) fn receive(&mut self, now: Instant, number: u32) -> Rank {
+    /// Returns the receiver of a datagram in transit.
+    pub(crate) fn receiver(&self, number: u32) -> Rank {
+        self.datagram(number).to
+    }
+
+    /// Receives a datagram that arrives.
+    pub(crate) fn receive(&mut self, now: Instant, number: u32) {
         let mut datagram = self.datagrams[number as usize].take().expect("the network names datagrams that it has");
         self.free.push(number);
         let end = self.end(datagram.to);
@@ -170,7 +175,6 @@ impl Stations {
                 let _ = end.conversations.handle_datagram(now, bytes, &mut end.memory);
             }
         }
-        datagram.to
     }
 
     /// Removes a datagram that was lost.

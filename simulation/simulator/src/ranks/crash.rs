@@ -2,7 +2,8 @@
 //! instruction, a stack overflow, an abort.
 //!
 //! Faults while no rank runs, or inside the simulator, are attributed to the simulator: a line reports this, and the previous handler of the signal
-//! is restored, so that the process dies of the signal.
+//! is restored, so that the process dies of the signal. An exception is memory that a program has named in an operation, as the target of a get:
+//! the simulator accesses it, and the rank is to blame if it does not exist.
 //!
 //! Invariants of the unsafe code:
 //!
@@ -79,6 +80,13 @@ extern "C" fn handle(signal: c_int, info: *mut siginfo_t, _context: *mut c_void)
     let address = Some(address).filter(|_| !is_sent && code != libc::SI_KERNEL);
     let is_own = !is_sent || sender == rustix::process::getpid().as_raw_nonzero().get();
     if is_own && let Some(status) = SimulationStatus::of_this_thread() {
+        if let Some(rank) = status.accessed().filter(|_| matches!(signal, libc::SIGSEGV | libc::SIGBUS) && !is_sent) {
+            say(&["pelago: rank ", number(rank as usize, 10, &mut [0; 20]), " was killed by "]);
+            say_signal(signal, address);
+            say(&[", which it has given to an operation as its own memory; the job was ended\n"]);
+            // SAFETY: C1: ends the process at once.
+            unsafe { libc::_exit(RANK_LOST) };
+        }
         match status.at_work() {
             AtWork::Rank(rank) => {
                 say(&["pelago: rank ", number(rank as usize, 10, &mut [0; 20])]);

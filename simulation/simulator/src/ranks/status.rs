@@ -27,6 +27,8 @@ pub(crate) struct SimulationStatus {
     running: AtomicU32,
     /// Whether the simulator works for the running rank.
     is_inside: AtomicBool,
+    /// The rank to whose memory an operation of it leads the simulator, encoded as in `running`.
+    accessed: AtomicU32,
     now: AtomicU64,
     /// Number of events of the network until `now`.
     events: AtomicU64,
@@ -58,6 +60,7 @@ impl SimulationStatus {
             thread: AtomicI32::new(NO_THREAD),
             running: AtomicU32::new(NOBODY),
             is_inside: AtomicBool::new(false),
+            accessed: AtomicU32::new(NOBODY),
             now: AtomicU64::new(0),
             events: AtomicU64::new(0),
             ended: AtomicU32::new(0),
@@ -147,6 +150,22 @@ impl SimulationStatus {
         before
     }
 
+    /// Calls `f`, which reads or writes memory that the program of `rank` has named in an operation: if that memory does not exist, the rank has
+    /// caused the fault.
+    #[inline]
+    pub(crate) fn access<R>(&self, rank: Rank, f: impl FnOnce() -> R) -> R {
+        let before = self.accessed.load(Ordering::Relaxed);
+        self.accessed.store(rank.number() + 1, Ordering::Relaxed);
+        let result = f();
+        self.accessed.store(before, Ordering::Relaxed);
+        result
+    }
+
+    /// Returns the rank whose memory the simulator accesses for an operation.
+    pub(crate) fn accessed(&self) -> Option<u32> {
+        self.accessed.load(Ordering::Relaxed).checked_sub(1)
+    }
+
     pub(crate) fn at_work(&self) -> AtWork {
         match (self.running(), self.is_inside.load(Ordering::Relaxed)) {
             (Some(rank), false) => AtWork::Rank(rank.number()),
@@ -176,6 +195,7 @@ impl StatusEntry {
         let status = KNOWN.iter().find(claim).unwrap_or(&UNKNOWN);
         status.leave(0);
         status.set_inside(false);
+        status.accessed.store(NOBODY, Ordering::Relaxed);
         status.now.store(0, Ordering::Relaxed);
         status.events.store(0, Ordering::Relaxed);
         status.interrupts.store(false, Ordering::Relaxed);
@@ -283,6 +303,8 @@ mod tests {
         assert!(status.set_inside(false));
         status.leave(1);
         assert_eq!((status.at_work(), watch.snapshot().map(|snapshot| snapshot.ended)), (AtWork::Simulator(None), Some(1)));
+        let inner = status.access(Rank::new(0), || (status.accessed(), status.access(Rank::new(7), || status.accessed())));
+        assert_eq!((inner, status.accessed()), ((Some(0), Some(7)), None));
         assert!(std::thread::spawn(|| SimulationStatus::of_this_thread().is_none()).join().unwrap());
         drop(entry);
         assert!(SimulationStatus::of_this_thread().is_none());
