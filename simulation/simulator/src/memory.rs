@@ -8,13 +8,14 @@
 //! They do not share a page if the machine's description has a cost for the first use of a page.
 
 use std::cell::OnceCell;
+use std::error::Error;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
-use pelago_memory::{Cells, Mapping, Reach, ReachLayout, Region, Regions};
+use pelago_memory::{Cells, Mapping, MappingError, Reach, ReachLayout, Region, Regions};
 use pelago_platform::{Failure, RegisterError};
 
 use crate::error::SimulationError;
@@ -55,7 +56,13 @@ impl RankMemory {
         let stack_bytes = stack_bytes.checked_next_multiple_of(PAGE_BYTES).unwrap_or(usize::MAX);
         let each = addresses.segment_bytes().saturating_mul(2).saturating_add(stack_bytes as u64);
         let bytes = each.saturating_mul(ranks.into()).saturating_add(PAGE_BYTES as u64);
-        let mapping = Mapping::private(usize::try_from(bytes).unwrap_or(usize::MAX)).map_err(|error| no_room(&error))?;
+        let refused = |error: MappingError| {
+            let why = error.source().map_or_else(String::new, |why| format!(": {why}"));
+            no_room(&format_args!(
+                "heaps and stacks take {bytes} bytes of addresses{why}; lower --heap or --stack, or raise the limit (ulimit -v)"
+            ))
+        };
+        let mapping = Mapping::private(usize::try_from(bytes).unwrap_or(usize::MAX)).map_err(refused)?;
         let (mapping, heaps, registered) = (Arc::new(mapping), vec![0; ranks as usize], Regions::new(addresses));
         let shared_bytes = if close { SHARED_BYTES.min(stack_bytes) } else { 0 };
         let (shared_stack, pagemap) = (None, OnceCell::new());

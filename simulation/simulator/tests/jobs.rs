@@ -335,6 +335,14 @@ fn what_a_rank_fetches_itself_may_be_waited_for() {
     assert!(outcome.results.into_iter().all(|result| result.unwrap().is_ok()));
 }
 
+/// More than there are addresses.
+#[test]
+fn too_much_memory_is_refused_with_the_options_for_less() {
+    let refused = simulate(&Settings { stack_bytes: 1 << 46, ..settings(2, 1) }, |_| Ok::<_, Error>(()));
+    let says = refused.unwrap_err().to_string();
+    assert!(says.contains("; lower --heap or --stack, or raise the limit") && !says.contains("PELAGO_HEAP"), "{says}");
+}
+
 /// All ranks in the memory of one node.
 fn shared_memory(ranks: u32) -> Settings {
     let machine = "name = \"m\"\n[node.shared]\nvisible_ns = 50\natomic_ns = 7\npage_ns = 1000\nput = [[8, 2]]\nget = [[8, 9]]";
