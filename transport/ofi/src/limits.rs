@@ -13,8 +13,8 @@ pub const RECEIVE_SLOTS: usize = 128;
 /// Maximum number of messages and RMA operations in flight: more than the round trip of a current fabric hides.
 pub const TRANSMIT_SLOTS: usize = 256;
 
-/// Maximum ratio of the slots that accesses to one peer hold to those that are free: one silent peer, whose accesses may hold slots for minutes, leaves a
-/// quarter of them to other peers and to answers.
+/// Maximum ratio of the slots that accesses to one peer hold to those that are free: one silent peer, whose accesses may hold slots for minutes, leaves
+/// a quarter of them to other peers and to answers.
 pub const ACCESSES_PER_FREE_SLOT: usize = 3;
 
 /// Maximum number of completions that one read of the completion queue returns: at most one page.
