@@ -104,9 +104,8 @@ impl<'c, 'w, T: Pod> Plan<'c, 'w, T> {
     ///
     /// # Errors
     /// The slices do not have the lengths that the operation needs at this member; an earlier run failed, here or on another member; a member failed; the
-    /// job is at fault. A run
-    /// that has begun and fails waits until nothing of it is in flight; a later [`quiet`](pelago_rma::Context::quiet) does not report the failure
-    /// again.
+    /// job is at fault. A run that has begun and fails waits until nothing of it is in flight; a later [`quiet`](pelago_rma::Context::quiet) does not
+    /// report the failure again.
     pub fn run(&mut self, input: &[T], output: &mut [T]) -> Result<()> {
         self.begin(Buffers::Separate(input, output))?.wait()
     }
