@@ -2,6 +2,7 @@
  * Runs as: acp GROUP SEED. Every rank prints one line if all was as it should be. */
 #define _POSIX_C_SOURCE 199309L
 #include "../../../bindings/acp/tests/c/check.h"
+#include "random.h"
 #include <time.h>
 
 enum { RANKS_MAX = 64 };
@@ -10,23 +11,6 @@ static int rank, procs, left, right;
 static uint64_t *mine;
 /* The numbers of all ranks alike, and those of this rank alone. */
 static uint64_t common, own;
-
-static uint64_t draw(uint64_t *state) {
-    uint64_t mixed = *state += 0x9E3779B97F4A7C15u;
-    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9u;
-    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EBu;
-    return mixed ^ mixed >> 31;
-}
-
-static uint64_t below(uint64_t *state, uint64_t end) {
-    return draw(state) % end;
-}
-
-/* A number that tells who has written it, and when. */
-static uint64_t stamp(int writer, uint64_t round) {
-    uint64_t state = (uint64_t)writer << 32 | round;
-    return draw(&state) | 1;
-}
 
 /* Calls that let time pass, or none. */
 static void dawdle(void) {
@@ -60,23 +44,6 @@ static void syncs(void) {
         dawdle();
         CHECK(acp_sync() == 0);
     }
-}
-
-static void fill(unsigned char *bytes, size_t size, int writer, uint64_t number) {
-    uint64_t state = stamp(writer, number);
-    for (size_t i = 0; i < size; i++) {
-        bytes[i] = (unsigned char)draw(&state);
-    }
-}
-
-static int holds(const unsigned char *bytes, size_t size, int writer, uint64_t number) {
-    uint64_t state = stamp(writer, number);
-    for (size_t i = 0; i < size; i++) {
-        if (bytes[i] != (unsigned char)draw(&state)) {
-            return 0;
-        }
-    }
-    return 1;
 }
 
 /* Messages of all lengths round a ring, with many under way; channels are made and freed again and again. */

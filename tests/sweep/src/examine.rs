@@ -20,14 +20,14 @@ use pelago_simulator::{Computing, Data, Settings, SimulationOutcome, simulate};
 use crate::crew::Stage;
 use crate::limit::Limit;
 use crate::process;
-use crate::program::Trouble;
+use crate::program::{Program, Trouble};
 use crate::programs;
 use crate::scenario::{Brief, Chosen, Death, MACHINE, Scenario};
 
 /// Bytes of each heap: room for scratch memory of two teams and for the programs.
 const HEAP_BYTES: u64 = 1 << 20;
 
-/// Bytes of each heap in scenarios whose borders are long enough to be transferred in parts.
+/// Bytes of each heap in scenarios whose borders are long enough to be transferred in parts, and of teams that start many operations.
 const LARGE_HEAP_BYTES: u64 = 4 << 20;
 
 const STACK_BYTES: usize = 256 << 10;
@@ -152,8 +152,8 @@ struct Run<'s> {
 
 fn judge(scenario: &Scenario, around: &Around<'_>) -> Result<Tally, String> {
     let mut tally = Tally { scenarios: 1, ..Tally::default() };
-    if let Some(program) = scenario.programs.iter().find(|program| program.is_c()) {
-        let ran = process::run(scenario, *program)?;
+    if let Some((program, interface)) = scenario.programs.iter().find_map(|program| Some((*program, program.interface()?))) {
+        let ran = process::run(scenario, program, interface)?;
         let (processes, skipped) = (u64::from(ran), u64::from(!ran));
         return Ok(Tally { processes, skipped, runs: processes, ranks: processes * u64::from(scenario.ranks), ..tally });
     }
@@ -191,12 +191,13 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
         None => PARSED.clone(),
         Some(networks) => networks.parsed().map_err(|error| format!("no such machine: {error}"))?,
     };
+    let needs_much = networks.is_some() || scenario.programs.contains(&Program::Teams);
     let settings = Settings {
         machine,
         ranks,
         per_node,
         seed,
-        heap_bytes: if networks.is_some() { LARGE_HEAP_BYTES } else { HEAP_BYTES },
+        heap_bytes: if needs_much { LARGE_HEAP_BYTES } else { HEAP_BYTES },
         stack_bytes: STACK_BYTES,
         shared_stack: false,
         protocol: networks.is_none().then(|| scenario.protocol(dies)),

@@ -42,6 +42,6 @@ mod sweep;
 
 pub use examine::{Tally, Violation, examine, examine_by, examine_through};
 pub use networks::Networks;
-pub use program::{Group, Program, Trouble};
+pub use program::{Group, Program, Routines, Trouble};
 pub use scenario::{Chosen, Death, FaultKind, Scenario};
 pub use sweep::{FAILURES_MAX, Plan, Progress, sweep};

@@ -1,4 +1,4 @@
-//! Jobs of the C program: each is a separate process, in which libacp simulates the ranks.
+//! Jobs of the C programs: each is a separate process, in which the C library simulates the ranks.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -9,16 +9,38 @@ use std::time::{Duration, Instant};
 use pelago_netsim::Machine;
 use pelago_simulator::{Computing, Data, SimulationRequest, Summary, VARIABLE};
 
-use crate::program::Program;
+use crate::program::{Interface, Program};
 use crate::scenario::{MACHINE, Scenario};
 
-/// Paths of the program and of its include files.
-const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/c/acp.c");
-const INCLUDES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bindings/acp/include");
+/// The program for an interface, and the library that it is linked with.
+struct Source {
+    /// The program's source, the folder of its include files, and the name of the built program.
+    source: &'static str,
+    includes: &'static str,
+    built: &'static str,
+    /// The name of the library, and its file.
+    library: &'static str,
+    file: &'static str,
+}
 
-/// File names of the library, and of the built program beside it.
-const LIBRARY: &str = "libacp.so";
-const BUILT: &str = "pelago-sweep-acp";
+const ACP: Source = Source {
+    source: concat!(env!("CARGO_MANIFEST_DIR"), "/c/acp.c"),
+    includes: concat!(env!("CARGO_MANIFEST_DIR"), "/../../bindings/acp/include"),
+    built: "pelago-sweep-acp",
+    library: "acp",
+    file: "libacp.so",
+};
+
+const OPEN_SHMEM: Source = Source {
+    source: concat!(env!("CARGO_MANIFEST_DIR"), "/c/shmem.c"),
+    includes: concat!(env!("CARGO_MANIFEST_DIR"), "/../../bindings/shmem/include"),
+    built: "pelago-sweep-shmem",
+    library: "sma",
+    file: "libsma.so",
+};
+
+/// A program that is compiled on first use: its path, `None` if there is no C compiler, or why it cannot be compiled.
+type Compiled = OnceLock<Result<Option<PathBuf>, String>>;
 
 /// Time limit of a job. A job takes a fraction of a second; one that exceeds the limit will not end.
 const PATIENCE: Duration = Duration::from_secs(50);
@@ -27,9 +49,13 @@ const PATIENCE: Duration = Duration::from_secs(50);
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Runs the job of a scenario as a process; `false` if there is no C compiler.
-pub(crate) fn run(scenario: &Scenario, program: Program) -> Result<bool, String> {
-    static PROGRAM: OnceLock<Result<Option<PathBuf>, String>> = OnceLock::new();
-    let Some(path) = PROGRAM.get_or_init(build).as_ref().map_err(Clone::clone)? else { return Ok(false) };
+pub(crate) fn run(scenario: &Scenario, program: Program, interface: Interface) -> Result<bool, String> {
+    static PROGRAMS: [Compiled; 2] = [const { OnceLock::new() }; 2];
+    let (compiled, source) = match interface {
+        Interface::Acp => (&PROGRAMS[0], &ACP),
+        Interface::OpenShmem => (&PROGRAMS[1], &OPEN_SHMEM),
+    };
+    let Some(path) = compiled.get_or_init(|| build(source)).as_ref().map_err(Clone::clone)? else { return Ok(false) };
     let Scenario { seed, ranks, per_node, .. } = *scenario;
     let request = SimulationRequest {
         machine: Machine::bundled(MACHINE).unwrap_or_default().to_owned(),
@@ -81,24 +107,25 @@ fn wait(mut child: Child) -> Result<Output, String> {
     child.wait_with_output().map_err(broken)
 }
 
-/// Compiles the program, beside the library that was built with this one; `None` if there is no C compiler.
-fn build() -> Result<Option<PathBuf>, String> {
+/// Compiles a program, beside the library that was built with this one; `None` if there is no C compiler.
+fn build(&Source { source, includes, built, library, file }: &Source) -> Result<Option<PathBuf>, String> {
     let this = std::env::current_exe().map_err(|error| format!("where is this program? {error}"))?;
     let folder = this.parent().unwrap_or(Path::new("."));
     // The library that Cargo has built for this program takes precedence over one of an earlier build command.
     let folders = [folder.join("deps"), folder.to_owned()];
-    let found = folders.iter().find(|folder| folder.join(LIBRARY).exists());
-    let folder = found.ok_or_else(|| format!("{LIBRARY} is built with this program, and is not in {}", folder.display()))?;
+    let found = folders.iter().find(|folder| folder.join(file).exists());
+    let folder = found.ok_or_else(|| format!("{file} is built with this program, and is not in {}", folder.display()))?;
     // Other processes may build the program, too: the complete file is renamed to its final name.
-    let (built, making) = (folder.join(BUILT), folder.join(format!("{BUILT}-{}", std::process::id())));
+    let making = folder.join(format!("{built}-{}", std::process::id()));
+    let built = folder.join(built);
     let mut command = Command::new("cc");
-    command.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", INCLUDES, SOURCE, "-o"]).arg(&making);
-    command.arg("-L").arg(folder).arg("-lacp").arg(format!("-Wl,-rpath,{}", folder.display()));
+    command.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", includes, source, "-o"]).arg(&making);
+    command.arg("-L").arg(folder).arg(format!("-l{library}")).arg(format!("-Wl,-rpath,{}", folder.display()));
     match command.output() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("cc cannot be run: {error}")),
         Ok(compiled) if !compiled.status.success() => {
-            Err(format!("{SOURCE} cannot be compiled: {}", String::from_utf8_lossy(&compiled.stderr)))
+            Err(format!("{source} cannot be compiled: {}", String::from_utf8_lossy(&compiled.stderr)))
         }
         Ok(_) => {
             std::fs::rename(&making, &built).map_err(|error| format!("{} cannot be made: {error}", built.display()))?;

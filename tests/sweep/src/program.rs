@@ -33,8 +33,18 @@ pub enum Program {
     Containers,
     /// The ranks share variables and a region.
     Shared,
+    /// The ranks put, get and copy lists of places and strided blocks.
+    Shapes,
+    /// The ranks run functions at each other.
+    Active,
+    /// The ranks split into teams, which start several collective operations at once.
+    Teams,
+    /// The ranks exchange two-sided messages.
+    Talks,
     /// The ranks run a C program that uses one group of ACP's functions.
     Acp(Group),
+    /// The ranks run a C program that uses one group of OpenSHMEM's routines.
+    Shmem(Routines),
 }
 
 /// Groups of functions of ACP that a C program uses: `tests/sweep/c/acp.c` has one part for each.
@@ -58,9 +68,31 @@ pub enum Group {
     Rows,
 }
 
+/// Groups of OpenSHMEM's routines that a C program uses: `tests/sweep/c/shmem.c` has one part for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routines {
+    /// Puts with signals, and signals behind fences; waits for one, some and all words.
+    Signals,
+    /// Locks.
+    Locks,
+    /// Atomics.
+    Atomics,
+    /// Teams and collective routines.
+    Collectives,
+    /// Puts and gets of all shapes, by contexts, between memory that is allocated, resized and freed.
+    Transfers,
+}
+
+/// A C interface of the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interface {
+    Acp,
+    OpenShmem,
+}
+
 impl Program {
     /// Every program.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 31] = [
         Self::Ring,
         Self::Barriers,
         Self::Atomics,
@@ -83,6 +115,15 @@ impl Program {
         Self::Acp(Group::Registrations),
         Self::Acp(Group::Tables),
         Self::Acp(Group::Rows),
+        Self::Shmem(Routines::Signals),
+        Self::Shmem(Routines::Locks),
+        Self::Shmem(Routines::Atomics),
+        Self::Shmem(Routines::Collectives),
+        Self::Shmem(Routines::Transfers),
+        Self::Shapes,
+        Self::Active,
+        Self::Teams,
+        Self::Talks,
     ];
 
     /// Number of the first programs, which use only operations, and of the following ones, which send messages or update halos.
@@ -90,7 +131,7 @@ impl Program {
     pub(crate) const MESSAGES: usize = 3;
 
     /// Programs that repeatedly write words, at least one for each library. They run on networks with only one kind of fault, and with all kinds.
-    pub const REPEATING: [Self; 17] = [
+    pub const REPEATING: [Self; 26] = [
         Self::Barriers,
         Self::Acp(Group::Sync),
         Self::Collectives,
@@ -108,6 +149,15 @@ impl Program {
         Self::Shared,
         Self::Acp(Group::Rows),
         Self::Chains,
+        Self::Shmem(Routines::Signals),
+        Self::Shmem(Routines::Locks),
+        Self::Shmem(Routines::Atomics),
+        Self::Shmem(Routines::Collectives),
+        Self::Shmem(Routines::Transfers),
+        Self::Shapes,
+        Self::Active,
+        Self::Teams,
+        Self::Talks,
     ];
 
     /// Returns the name.
@@ -127,6 +177,10 @@ impl Program {
             Self::Plans => "plans",
             Self::Containers => "containers",
             Self::Shared => "dsm",
+            Self::Shapes => "shapes",
+            Self::Active => "active",
+            Self::Teams => "teams",
+            Self::Talks => "talks",
             Self::Acp(Group::Sync) => "acp-sync",
             Self::Acp(Group::Channels) => "acp-channels",
             Self::Acp(Group::Segments) => "acp-segments",
@@ -135,17 +189,31 @@ impl Program {
             Self::Acp(Group::Registrations) => "acp-registrations",
             Self::Acp(Group::Tables) => "acp-tables",
             Self::Acp(Group::Rows) => "acp-rows",
+            Self::Shmem(Routines::Signals) => "shmem-signals",
+            Self::Shmem(Routines::Locks) => "shmem-locks",
+            Self::Shmem(Routines::Atomics) => "shmem-atomics",
+            Self::Shmem(Routines::Collectives) => "shmem-collectives",
+            Self::Shmem(Routines::Transfers) => "shmem-transfers",
         }
     }
 
     /// Whether the program supports the failure of a rank.
     pub(crate) const fn knows_of_death(self) -> bool {
-        !matches!(self, Self::Rails | Self::Plans | Self::Containers | Self::Shared | Self::Acp(_))
+        match self {
+            Self::Ring | Self::Barriers | Self::Atomics | Self::Locks | Self::Copies | Self::Chains | Self::Collectives => true,
+            Self::Mailboxes | Self::Channels | Self::Halos => true,
+            Self::Rails | Self::Plans | Self::Containers | Self::Shared | Self::Shapes | Self::Active => false,
+            Self::Teams | Self::Talks | Self::Acp(_) | Self::Shmem(_) => false,
+        }
     }
 
-    /// Whether it is a C program.
-    pub const fn is_c(self) -> bool {
-        matches!(self, Self::Acp(_))
+    /// Returns the interface that a C program uses; `None` for other programs.
+    pub(crate) const fn interface(self) -> Option<Interface> {
+        match self {
+            Self::Acp(_) => Some(Interface::Acp),
+            Self::Shmem(_) => Some(Interface::OpenShmem),
+            _ => None,
+        }
     }
 }
 

@@ -224,7 +224,7 @@ impl Scenario {
     /// networks, and ranks with frequent delays.
     pub fn with(self, program: Program) -> Self {
         let death = self.death.filter(|_| program.knows_of_death());
-        let count = if program.is_c() { 1 } else { self.programs.len() };
+        let count = if program.interface().is_some() { 1 } else { self.programs.len() };
         let scenario = Self { programs: vec![program; count], death, ..self };
         if program != Program::Rails || scenario.networks.is_some() {
             return scenario;

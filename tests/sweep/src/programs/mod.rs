@@ -3,6 +3,7 @@
 //! Each file has one program: its parameters, which all ranks draw from the seed in the same way, the state that ranks keep
 //! outside of the simulated memory, and the checks of each rank.
 
+mod active;
 mod atomics;
 mod barriers;
 mod chains;
@@ -16,7 +17,10 @@ mod mailboxes;
 mod plans;
 mod rails;
 mod ring;
+mod shapes;
 mod shared;
+mod talks;
+mod teams;
 
 use pelago_base::Duration;
 use pelago_rma::World;
@@ -42,7 +46,11 @@ pub(crate) fn stage(program: Program, random: &mut Random, size: u32) -> Box<dyn
         Program::Plans => Box::new(plans::Plans::new(random, size)),
         Program::Containers => Box::new(containers::Containers::new(random, size)),
         Program::Shared => Box::new(shared::SharedData::new(random, size)),
-        Program::Acp(_) => unreachable!("its ranks are those of another process"),
+        Program::Shapes => Box::new(shapes::Shapes::new(random, size)),
+        Program::Active => Box::new(active::Active::new(random, size)),
+        Program::Teams => Box::new(teams::Teams::new(random, size)),
+        Program::Talks => Box::new(talks::Talks::new(random)),
+        Program::Acp(_) | Program::Shmem(_) => unreachable!("its ranks are those of another process"),
     }
 }
 
