@@ -130,6 +130,10 @@ impl Program {
     pub(crate) const OPERATIONS: usize = 7;
     pub(crate) const MESSAGES: usize = 3;
 
+    /// Programs of further libraries, in which a failed rank ends the job.
+    pub const LIBRARIES: [Self; 7] =
+        [Self::Plans, Self::Containers, Self::Shared, Self::Shapes, Self::Active, Self::Teams, Self::Talks];
+
     /// Programs that repeatedly write words, at least one for each library. They run on networks with only one kind of fault, and with all kinds.
     pub const REPEATING: [Self; 26] = [
         Self::Barriers,
@@ -197,13 +201,13 @@ impl Program {
         }
     }
 
-    /// Whether the program supports the failure of a rank.
-    pub(crate) const fn knows_of_death(self) -> bool {
+    /// Whether the program supports the failure of a rank: one that ends the job, or one that the other ranks survive.
+    pub(crate) const fn knows_of_death(self, survival: bool) -> bool {
         match self {
             Self::Ring | Self::Barriers | Self::Atomics | Self::Locks | Self::Copies | Self::Chains | Self::Collectives => true,
             Self::Mailboxes | Self::Channels | Self::Halos => true,
-            Self::Rails | Self::Plans | Self::Containers | Self::Shared | Self::Shapes | Self::Active => false,
-            Self::Teams | Self::Talks | Self::Acp(_) | Self::Shmem(_) => false,
+            Self::Plans | Self::Containers | Self::Shared | Self::Shapes | Self::Active | Self::Teams | Self::Talks => !survival,
+            Self::Rails | Self::Acp(_) | Self::Shmem(_) => false,
         }
     }
 

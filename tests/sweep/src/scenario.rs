@@ -179,6 +179,7 @@ impl Scenario {
         let rests = random.one_in(12);
         let encrypt = random.one_in(4);
         let death = random.one_in(4).then(|| death(&mut random, ranks, failure_limit));
+        let death = death.filter(|death| programs.iter().all(|program| program.knows_of_death(death.survival)));
         let networks = None;
         let scenario =
             Self { seed, ranks, per_node, programs, faults, networks, encrypt, failure_limit, pause_max, rests, death };
@@ -223,7 +224,7 @@ impl Scenario {
     /// Returns the same job with another program alone. No rank fails if the program does not support that. The program for several networks gets two
     /// networks, and ranks with frequent delays.
     pub fn with(self, program: Program) -> Self {
-        let death = self.death.filter(|_| program.knows_of_death());
+        let death = self.death.filter(|death| program.knows_of_death(death.survival));
         let count = if program.interface().is_some() { 1 } else { self.programs.len() };
         let scenario = Self { programs: vec![program; count], death, ..self };
         if program != Program::Rails || scenario.networks.is_some() {
@@ -252,7 +253,11 @@ fn programs(random: &mut Random, stand_in: &mut Random, count: u64) -> Vec<Progr
     let messages = &others[..Program::MESSAGES];
     let mut program = |_| {
         let first = *random.pick(operations);
-        if stand_in.one_in(4) { *stand_in.pick(messages) } else { first }
+        match () {
+            () if stand_in.one_in(4) => *stand_in.pick(messages),
+            () if stand_in.one_in(6) => *stand_in.pick(&Program::LIBRARIES),
+            () => first,
+        }
     };
     (0..count).map(&mut program).collect()
 }

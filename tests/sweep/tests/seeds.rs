@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::Instant;
 use pelago_platform::{Completion, Endpoint, Extensions, Flags, Network, Operation, PostError, Registry, Token, Transport};
-use pelago_sweep::{Chosen, Plan, Program, Progress, Tally, examine, examine_through, sweep};
+use pelago_sweep::{Chosen, Plan, Program, Progress, Scenario, Tally, examine, examine_by, examine_through, sweep};
 
 fn swept(plan: Plan) -> (Tally, Vec<String>) {
     let mut told = Vec::new();
@@ -72,6 +72,23 @@ fn seed_1411_what_happens_while_a_rank_looks_is_not_missed() {
 #[test]
 fn seed_24869_what_follows_a_meeting_does_not_fail_with_its_signals() {
     assert_eq!(examine(24_869).map(|tally| (tally.deaths, tally.survived)), Ok((1, 1)));
+}
+
+/// A job that ends with a failed rank does not recover its variables: a living rank would get the version before one that the failed rank was writing.
+#[test]
+fn seed_251_a_variable_is_not_recovered_in_a_job_that_ends() {
+    assert_eq!(examine_by(251, Chosen::program(Program::Shared)).map(|tally| (tally.deaths, tally.survived)), Ok((1, 0)));
+}
+
+/// The first failures of ranks in each program of a further library.
+#[test]
+fn who_uses_a_library_learns_of_a_death() {
+    for program in Program::LIBRARIES {
+        let chosen = Chosen::program(program);
+        let dies = |seed: &u64| Scenario::new(*seed).chosen(chosen).death.is_some();
+        let deaths: u64 = (1..).step_by(2).filter(dies).take(8).map(|seed| examine_by(seed, chosen).unwrap().deaths).sum();
+        assert!(deaths > 4, "{deaths} failures in {}", program.name());
+    }
 }
 
 /// A guarantee that a transport violates.

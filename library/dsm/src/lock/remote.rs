@@ -91,7 +91,7 @@ impl<'w> RemoteWords<'w> {
         self.mine.add(word as u64)
     }
 
-    /// Passes a result through; records the lost rank of an error.
+    /// Passes a result through; records the lost rank of an error, if the job goes on without it.
     #[inline]
     pub(crate) fn noting<T>(&self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result {
@@ -103,6 +103,7 @@ impl<'w> RemoteWords<'w> {
     #[cold]
     fn note(&self, error: &Error) {
         if let Some(rank) = lost_rank(error)
+            && self.world.goes_on_without_lost_ranks()
             && !self.lost().contains(&rank)
         {
             self.gone.borrow_mut().push(rank);
