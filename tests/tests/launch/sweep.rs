@@ -1,6 +1,7 @@
 //! Many simulations by one command: killed, resumed, and with variations of each value of a machine.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -107,6 +108,37 @@ fn a_sweep_that_was_killed_goes_on_and_comes_to_the_same_table() {
     folder.write("runs.toml", &RUNS.replace("\"2us\"", "\"3us\""));
     let changed = sweep(&file, &[]);
     assert!(changed.error.contains("200 runs, 160 of them known before"), "{changed:?}");
+}
+
+/// A schedule with other sizes has other times; a file that the program itself writes is no reason to run it again.
+#[test]
+fn a_run_whose_input_file_has_changed_is_run_again() {
+    let folder = Folder::new("inputs");
+    let schedule = |bytes: u32| {
+        format!("num_ranks 2\nrank 0 {{\nl0: send {bytes}b to 1 tag 0\n}}\nrank 1 {{\nl0: recv {bytes}b from 0 tag 0\n}}\n")
+    };
+    let [goal, other] = ["s.goal", "other.goal"].map(|name| folder.write(name, &schedule(8)));
+    // It writes the file that its argument names.
+    let (writer, written) = (folder.write("writer", "#!/bin/sh\necho run >> $1\n"), folder.write("written", ""));
+    fs::set_permissions(&writer, fs::Permissions::from_mode(0o755)).unwrap();
+    let text = format!(
+        "programs = [\"goal {goal}\", \"goal {other}\", \"{writer} {written}\"]\nmachines = [\"rx200-qdr\"]\nranks = [2]\n"
+    );
+    let file = folder.write("runs.toml", &text);
+    let first = sweep(&file, &[]);
+    assert!(first.code == Some(0) && first.error.contains("3 runs; 0 failed"), "{first:?}");
+    let column = |name: &str| {
+        let table = folder.read("runs.sweep/table.csv");
+        let place = table.lines().next().unwrap().split(',').position(|found| found == name).unwrap();
+        table.lines().skip(1).map(|row| row.split(',').nth(place).unwrap().parse::<f64>().unwrap_or(0.0)).collect::<Vec<_>>()
+    };
+    let before = column("time_us");
+    assert!(sweep(&file, &[]).error.contains("3 runs, 3 of them known before"));
+    folder.write("s.goal", &schedule(800_000));
+    let changed = sweep(&file, &[]);
+    assert!(changed.code == Some(0) && changed.error.contains("3 runs, 2 of them known before"), "{changed:?}");
+    let after = column("time_us");
+    assert!(after[0] > before[0] + 100.0 && after[1] == before[1], "{before:?} {after:?}");
 }
 
 /// A word that no program prints is said to leave its column empty; once it is corrected, the runs are repeated.

@@ -77,6 +77,7 @@ impl Execution<'_> {
 
     /// Executes one run to its end.
     fn outcome(&self, run: &Run) -> io::Result<Outcome> {
+        let inputs = run.inputs();
         let mut command = Command::new(self.this);
         command.args(run.command(std::process::id())).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
@@ -93,7 +94,10 @@ impl Execution<'_> {
         let outputs = self.outputs.iter().filter_map(|(name, word)| Some(((*name).to_owned(), number(word).filter(finite)?)));
         let said = line.map(|line| line.trim_start_matches("pelago: "));
         let error = (exit != 0).then(|| said.unwrap_or("it ended without a message").to_owned());
-        Ok(Outcome { exit, error, summary, outputs: outputs.collect() })
+        // A file that has changed meanwhile is an output of the program, or of no use to tell whether the result is still that of the file.
+        let after = run.inputs();
+        let inputs = inputs.into_iter().filter(|input| after.contains(input)).collect();
+        Ok(Outcome { exit, error, summary, outputs: outputs.collect(), inputs })
     }
 }
 

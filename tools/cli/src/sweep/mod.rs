@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `plan` | the file, and the runs that follow from it |
 //! | `execute` | runs as processes, and progress |
+//! | `stamps` | whether a program or a file that an argument names has changed |
 //! | `results` | a file to which each result is appended, so that a killed sweep can continue |
 //! | `table`, `parquet`, `pictures` | output at the end |
 //! | `sensitivity` | which values of a machine the results depend on |
@@ -14,6 +15,7 @@ mod pictures;
 mod plan;
 mod results;
 mod sensitivity;
+mod stamps;
 mod table;
 
 use std::num::NonZeroUsize;
@@ -57,7 +59,8 @@ The file, in TOML:
   barrier_us = \"us\"                                      # a column: the number after this word in the program's output
 
 The folder gets results.jsonl (each result when it is there), table.csv, table.json, table.parquet, plot.svg, and sensitivity.csv. The same command
-again goes on with the runs that have no result yet; a run whose machine, program, options or outputs have changed is run again.
+again goes on with the runs that have no result yet; a run whose machine, program, options or outputs have changed, or a
+file that an argument of the program names, is run again.
 
 Exit codes: 0 all runs succeeded; 1 some failed, or were ended from outside; 2 wrong usage.")]
 pub(crate) struct Sweep {
@@ -102,6 +105,11 @@ impl Sweep {
         }
         let all = runs.iter().chain(experiments.iter().flat_map(|experiment| &experiment.changed)).cloned();
         let all: Vec<(String, Run)> = all.map(|run| Ok((run.key(&sweep.outputs)?, run))).collect::<Result<_, Refused>>()?;
+        for (key, run) in &all {
+            if results.known.get(key).is_some_and(|outcome| !run.has_inputs(&outcome.inputs)) {
+                results.known.remove(key);
+            }
+        }
         let cores = available_parallelism().map_or(1, NonZeroUsize::get);
         let outputs = sweep.outputs.iter().map(|(name, word)| (&**name, &**word)).collect();
         let execution = Execution { this: &this()?, jobs: self.jobs.map_or(cores, |jobs| jobs as usize), outputs };

@@ -1,15 +1,14 @@
 //! The file that describes a sweep, and the runs that follow from it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 
 use pelago_netsim::{Machine, Netsim};
 use serde::Deserialize;
 use toml::Value;
 
+use super::stamps;
 use crate::sim::{description, overrides};
-use crate::{Refused, bundled};
+use crate::{Refused, bundled, this};
 
 /// Maximum number of runs of a sweep: their results stay in memory until the table is written.
 pub(crate) const SWEEP_RUNS_MAX: usize = 100_000;
@@ -261,17 +260,13 @@ impl Run {
         command
     }
 
-    /// Returns a hash of everything that the result depends on: the command, the machine description, the program if it is a file, the words
-    /// before the `outputs`, this version.
+    /// Returns a hash of what the result depends on: the command, the machine description, the program, the words before the `outputs`, this
+    /// version. A bundled program is this executable. The files that arguments name are [inputs](Self::inputs) of the result.
     pub(crate) fn key(&self, outputs: &BTreeMap<String, String>) -> Result<String, Refused> {
-        let program = fs::metadata(&self.words[0]).ok().filter(|_| self.words[0].contains('/'));
-        let program = program.map(|found| (found.len(), found.mtime(), found.mtime_nsec()));
+        let name = &self.words[0];
+        let program = if name.contains('/') { stamps::of_file(name) } else { stamps::of_file(this()?) };
         let machine = description(&self.machine)?;
-        let all = format!("{:?} {machine:?} {program:?} {outputs:?} {}", self.command(0), env!("CARGO_PKG_VERSION"));
-        // FNV-1a is stable across versions and machines.
-        let hash =
-            all.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-        Ok(format!("{hash:016x}"))
+        Ok(stamps::hash(&format!("{:?} {machine:?} {program:?} {outputs:?} {}", self.command(0), env!("CARGO_PKG_VERSION"))))
     }
 }
 

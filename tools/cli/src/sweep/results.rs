@@ -10,6 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::stamps::Input;
 use crate::Refused;
 
 /// Result of a run.
@@ -22,6 +23,9 @@ pub(crate) struct Outcome {
     pub(crate) summary: Option<SimulationSummary>,
     /// Numbers that the program printed.
     pub(crate) outputs: BTreeMap<String, f64>,
+    /// Files that arguments name and that the run has not changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) inputs: Vec<Input>,
 }
 
 /// One line of the file.
