@@ -152,7 +152,7 @@ impl Sweep {
 fn sensitive(folder: &Path, runs: &[Run], experiments: &[Experiment], measure: &str, tables: [&Table; 2]) -> Result<(), Refused> {
     let [measures, changed] = tables.map(|table| {
         let column = table.column(measure);
-        let number = |row: &Vec<serde_json::Value>| column.and_then(|column| row[column].as_f64());
+        let number = |row: &Vec<serde_json::Value>| table.figure(row, column?);
         table.rows.iter().map(number).collect::<Vec<_>>()
     });
     let changed: Vec<[Option<f64>; 2]> = changed.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();

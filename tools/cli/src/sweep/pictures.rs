@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use pelago_bench::{CURVES_MAX, Curve, curves_of_numbers};
 use serde_json::Value;
 
-use super::table::Table;
+use super::table::{Table, number};
 use crate::statistics::median;
 
 /// Maximum number of pictures of a sweep; the table contains all results.
 pub(crate) const SWEEP_PICTURES_MAX: usize = 20;
 
 /// Plots `measure` over the column `along`, or over the first column with several numbers; returns a file name and SVG for each picture. Each
-/// point is the median of the runs that differ only in the seed.
+/// point is the median of the runs that differ only in the seed, without those that failed.
 ///
 /// # Errors
 /// There is nothing to plot; the message is the reason.
@@ -38,7 +38,7 @@ pub(crate) fn pictures(table: &Table, measure: &str, along: Option<&str>) -> Res
                 value => format!("{title} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
             }
         });
-        if let (Some(x), Some(y)) = (number(&row[x]), number(&row[y]).filter(|&y| y > 0.0)) {
+        if let (Some(x), Some(y)) = (number(&row[x]), table.figure(row, y).filter(|&y| y > 0.0)) {
             // The bits of positive floating-point numbers have the order of the numbers.
             curves.entry(name.collect()).or_default().entry(x.to_bits()).or_default().push(y);
         }
@@ -61,11 +61,6 @@ pub(crate) fn pictures(table: &Table, measure: &str, along: Option<&str>) -> Res
         (name, curves_of_numbers(&title, [&table.columns[x], measure], part))
     };
     Ok(curves.chunks(CURVES_MAX).take(SWEEP_PICTURES_MAX).enumerate().map(picture).collect())
-}
-
-/// Returns the number in a cell, also if it is stored as text.
-fn number(value: &Value) -> Option<f64> {
-    value.as_f64().or_else(|| value.as_str()?.parse().ok()).filter(|number: &f64| number.is_finite())
 }
 
 #[cfg(test)]
@@ -96,6 +91,22 @@ mod tests {
         assert!(svg.contains(">ranks<") && svg.contains(">time_us<") && svg.contains(">b&lt;<"), "{svg}");
         let lines: Vec<&str> = svg.split("points=\"").skip(1).map(|part| part.split('"').next().unwrap()).collect();
         assert_eq!(lines.iter().map(|points| points.split(' ').count()).collect::<Vec<_>>(), [2, 2]);
+    }
+
+    /// The time of a run that failed is the time until then.
+    #[test]
+    fn runs_that_failed_are_no_points() {
+        let mut table = table(&[("a", 2, 0, 10.0), ("a", 4, 0, 20.0), ("a", 8, 0, 1.0), ("a", 4, 1, 1.0)]);
+        let points = |table: &Table| {
+            let svg = pictures(table, "time_us", None).map(|mut pictures| pictures.remove(0).1)?;
+            Ok::<_, String>(svg.split("points=\"").nth(1).unwrap().split('"').next().unwrap().to_owned())
+        };
+        table.rows[2][4] = 4.into();
+        table.rows[3][4] = 4.into();
+        let whole = super::super::table::Table { columns: table.columns.clone(), rows: table.rows[..2].to_vec() };
+        assert_eq!(points(&table), points(&whole));
+        table.rows[0][4] = 1.into();
+        assert_eq!(points(&table), Err("time_us has no two points over ranks".into()));
     }
 
     #[test]

@@ -89,6 +89,12 @@ impl Table {
         self.columns.iter().position(|column| column == name)
     }
 
+    /// Returns the number in a column of a row; `None` if there is none, or if the run failed: its figures are those until the failure.
+    pub(crate) fn figure(&self, row: &[Value], column: usize) -> Option<f64> {
+        let has_failed = self.column("exit").is_some_and(|exit| row[exit].as_i64() != Some(0));
+        if has_failed { None } else { number(&row[column]) }
+    }
+
     /// Returns the indexes of parameter columns with several values.
     pub(crate) fn varied(&self) -> Vec<usize> {
         let parameters = 1..self.columns.iter().position(|name| name == FIGURES[0]).unwrap_or(0);
@@ -150,6 +156,11 @@ fn make_numbers(rows: &mut [Vec<Value>], column: usize) {
             row[column] = if are_whole { (number as i64).into() } else { real(number) };
         }
     }
+}
+
+/// Returns the number in a cell, also if it is stored as text.
+pub(crate) fn number(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_str()?.parse().ok()).filter(|number: &f64| number.is_finite())
 }
 
 /// Returns a JSON number, or null if JSON cannot represent it.
