@@ -55,7 +55,7 @@ pub(crate) fn experiments(runs: &[Run], which: Which, factor: f64) -> Result<Vec
         if !of_machines.contains_key(&run.machine) {
             of_machines.insert(run.machine.clone(), marked(&description(&run.machine)?));
         }
-        let is_set = |path: &str| run.set.iter().any(|(set, _)| set == path);
+        let is_set = |path: &str| run.set.iter().any(|(set, _)| replaces(set, path));
         for marked in of_machines[&run.machine].iter().filter(|marked| which == Which::All || marked.mark == "assumed") {
             let with = |value: f64| {
                 let value = if marked.is_whole { value.round().max(1.0) } else { value };
@@ -71,6 +71,18 @@ pub(crate) fn experiments(runs: &[Run], which: Which, factor: f64) -> Result<Vec
         }
     }
     Ok(experiments)
+}
+
+/// Whether a value that is set at the path `set` takes the place of the one at `path`. A path without the number of a rail means all rails in
+/// `set`, and the only one in `path`. A table takes the place of all its values, and a type of a topology that of its table.
+fn replaces(set: &str, path: &str) -> bool {
+    let set = set.trim();
+    let set = set.strip_suffix(".type").filter(|set| set.ends_with("topology")).unwrap_or(set);
+    let is_number = |part: &&str| part.parse::<usize>().is_ok();
+    let rail = |path: &str| path.split('.').nth(1).and_then(|part| part.parse::<usize>().ok());
+    let is_of_rail = rail(set).is_none_or(|number| number == rail(path).unwrap_or(0));
+    let mut parts = path.split('.').filter(|part| !is_number(part));
+    is_of_rail && set.split('.').filter(|part| !is_number(part)).all(|part| parts.next() == Some(part))
 }
 
 /// Returns the numbers of a description that may be scaled, with the mark from the comment on the same line.
@@ -224,6 +236,32 @@ mod tests {
         }
         assert!(marked(Machine::bundled("ha-pacs-tca").unwrap()).iter().any(|marked| marked.path == "rail.1.nic.overhead_ns"));
         assert_eq!(split_comment("name = \"a # b\" # c: d"), ("name = \"a # b\"", " c: d"));
+    }
+
+    #[test]
+    fn values_that_the_sweep_varies_are_omitted() {
+        for (set, path, expected) in [
+            ("rail.nic.gap_ns", "rail.nic.gap_ns", true),
+            ("rail.nic.gap_ns", "rail.1.nic.gap_ns", true),
+            ("rail.0.nic.gap_ns", "rail.nic.gap_ns", true),
+            ("rail.1.nic.gap_ns", "rail.1.nic.gap_ns", true),
+            ("rail.1.nic.gap_ns", "rail.0.nic.gap_ns", false),
+            ("rail.nic", "rail.0.nic.gap_ns", true),
+            ("rail.topology.type", "rail.topology.group_ns", true),
+            ("rail.nic.gap_ns", "rail.nic.overhead_ns", false),
+            ("node.copy_ns", "rail.nic.gap_ns", false),
+        ] {
+            assert_eq!(replaces(set, path), expected, "{set} {path}");
+        }
+        // Both rails of the machine have the value.
+        let sweep = "programs = [\"ring\"]\nmachines = [\"ha-pacs-tca\"]\nranks = [2]\n[set]\n\"rail.nic.overhead_ns\" = [77]";
+        let runs = super::super::plan::Sweep::parse(sweep).unwrap().runs().unwrap();
+        let experiments = experiments(&runs, Which::All, 2.0).unwrap_or_else(|Refused(line)| panic!("{line}"));
+        let paths: Vec<&str> = experiments.iter().map(|experiment| &*experiment.marked.path).collect();
+        assert!(
+            paths.contains(&"rail.1.nic.packet_bytes") && paths.iter().all(|path| !path.ends_with("overhead_ns")),
+            "{paths:?}"
+        );
     }
 
     #[test]
