@@ -1,20 +1,37 @@
 //! The file that describes a sweep, and the runs that follow from it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 
+use clap::Args;
+use clap::parser::ValueSource;
 use pelago_netsim::{Machine, Netsim};
 use serde::Deserialize;
 use toml::Value;
 
 use super::stamps;
-use crate::sim::{description, overrides};
-use crate::{Refused, bundled, this};
+use crate::sim::{Sim, description, overrides};
+use crate::{Refused, bundled, one_line, this};
 
 /// Maximum number of runs of a sweep: their results stay in memory until the table is written.
 pub(crate) const SWEEP_RUNS_MAX: usize = 100_000;
 
 /// Columns of every table; no argument, value or output may have one of these names.
 pub(crate) const COLUMNS: [&str; 6] = ["run", "program", "machine", "ranks", "per_node", "seed"];
+
+/// Options of `pelago sim` that a sweep does not take, and what to do instead.
+const NOT_FOR_SWEEPS: [(&str, &str); 10] = [
+    ("overrides", "--set: give the value in [set], which --sensitivity knows"),
+    ("per_node", "--per-node: use the key per_node"),
+    ("seed", "--seed: use the key seeds"),
+    ("report", "--report: all runs would write one file; give it to pelago sim"),
+    ("trace", "--trace: all runs would write one file; give it to pelago sim"),
+    ("quiet", "--quiet: the sweep reads the summary"),
+    ("json", "--json: the sweep gives it itself"),
+    ("list", "--list: it runs nothing"),
+    ("describe", "--describe: it runs nothing"),
+    ("end_with_parent", "--end-with-parent: the sweep gives it itself"),
+];
 
 /// Contents of the file.
 #[derive(Debug, Deserialize)]
@@ -91,6 +108,7 @@ impl Sweep {
             return Err(format!("{name}: the list is empty"));
         }
         sweep.check_values()?;
+        sweep.check_options()?;
         let mut names = BTreeSet::from(COLUMNS);
         names.extend(super::table::FIGURES);
         let all = sweep.set.keys().chain(sweep.arguments.keys()).chain(sweep.outputs.keys());
@@ -128,6 +146,31 @@ impl Sweep {
             }
         }
         Ok(())
+    }
+
+    /// Checks that the options are some of `pelago sim`, without those that the sweep gives itself and those that have one file for all runs.
+    fn check_options(&self) -> Result<(), String> {
+        let refused = |why: &str| format!("options: {why}");
+        let own =
+            ["-n", "1", "--machine", "m"].into_iter().chain(self.options.iter().map(String::as_str)).chain(["--", "program"]);
+        let command = Sim::augment_args(clap::Command::new("sim").no_binary_name(true));
+        let found = command.try_get_matches_from(own).map_err(|error| {
+            refused(&if error.use_stderr() {
+                one_line(&error.render().to_string(), "pelago sim --help")
+            } else {
+                "--help: it runs nothing".into()
+            })
+        })?;
+        let is_given = |id: &str| found.value_source(id) == Some(ValueSource::CommandLine);
+        if let Some((_, why)) = NOT_FOR_SWEEPS.into_iter().find(|(id, _)| is_given(id)) {
+            return Err(refused(why));
+        }
+        let words: Vec<_> = found.get_many::<OsString>("command").into_iter().flatten().collect();
+        match &words[..] {
+            [program] if *program == "program" => Ok(()),
+            [word, ..] => Err(refused(&format!("{} is no option", word.display()))),
+            [] => Err(refused("one of them lacks its value")),
+        }
     }
 
     /// Returns all combinations, each once, with the seeds as the innermost dimension.
@@ -317,6 +360,22 @@ mod tests {
             ("[outputs]\nx = \"rank 1\"", "outputs: x = \"rank 1\": must be one word"),
             ("[outputs]\nx = \"\"", "outputs: x = \"\": must be one word"),
             ("[arguments]\nhow = [1]", "arguments: how: no program has {how}"),
+            (
+                "options = [\"--dta\", \"sizes\"]",
+                "options: unexpected argument '--dta' found; a similar argument exists: '--data'",
+            ),
+            ("options = [\"--data\"]", "options: "),
+            ("options = [\"--threads\", \"0\"]", "options: invalid value '0'"),
+            ("options = [\"-n\", \"4\"]", "options: the argument '-n <N>' cannot be used multiple times"),
+            ("options = [\"--set\", \"rail.nic.gap_ns=5\"]", "options: --set: give the value in [set]"),
+            ("options = [\"--per-node=1\"]", "options: --per-node: use the key per_node"),
+            ("options = [\"--report\", \"r.json\"]", "options: --report: all runs would write one file"),
+            ("options = [\"--trace\", \"t\", \"--sample\", \"1\"]", "options: --trace: all runs"),
+            ("options = [\"--describe\"]", "options: --describe: it runs nothing"),
+            ("options = [\"--quiet\"]", "options: --quiet: the sweep reads the summary"),
+            ("options = [\"--help\"]", "options: --help: it runs nothing"),
+            ("options = [\"ring\"]", "options: ring is no option"),
+            ("options = [\"--\"]", "options: -- is no option"),
         ] {
             assert!(more(text).starts_with(why), "{}", more(text));
         }
@@ -328,6 +387,14 @@ mod tests {
         assert_eq!(twice.unwrap_err(), "programs: ring is there twice; leave one out");
         let many = format!("seeds = {:?}", (0..=SWEEP_RUNS_MAX).collect::<Vec<_>>());
         assert!(more(&many).contains("at most 100000"));
+    }
+
+    #[test]
+    fn options_of_runs_are_taken() {
+        for options in ["[]", "[\"--data\", \"sizes\"]", "[\"--time-limit\", \"9\", \"--faults\", \"loss=0.1\", \"--protocol\"]"]
+        {
+            assert!(Sweep::parse(&format!("{TWO}options = {options}")).is_ok(), "{options}");
+        }
     }
 
     #[test]
