@@ -20,6 +20,9 @@ use crate::Refused;
 /// the summary.
 pub(crate) const SWEEP_OUTPUT_BYTES_MAX: usize = 1 << 20;
 
+/// Maximum number of characters kept of the message of a run that failed: the messages of all runs stay in memory until the table is written.
+pub(crate) const SWEEP_MESSAGE_CHARS_MAX: usize = 1000;
+
 /// Exit codes of runs that were ended from outside (interrupted, killed, terminated): their results are discarded.
 const ENDED_FROM_OUTSIDE: [i32; 3] = [130, 137, 143];
 
@@ -89,15 +92,23 @@ impl Execution<'_> {
         let (output, error) = (output?, error?);
         let exit = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         let summary = SimulationSummary::find(&error);
-        let line = error.lines().rev().find(|line| !line.trim().is_empty() && SimulationSummary::find(line).is_none());
         let number = |word: &str| output.split_whitespace().skip_while(|found| *found != word).nth(1)?.parse().ok();
         let outputs = self.outputs.iter().filter_map(|(name, word)| Some(((*name).to_owned(), number(word).filter(finite)?)));
-        let said = line.map(|line| line.trim_start_matches("pelago: "));
-        let error = (exit != 0).then(|| said.unwrap_or("it ended without a message").to_owned());
+        let error = (exit != 0).then(|| message(&error));
         // A file that has changed meanwhile is an output of the program, or of no use to tell whether the result is still that of the file.
         let after = run.inputs();
         let inputs = inputs.into_iter().filter(|input| after.contains(input)).collect();
         Ok(Outcome { exit, error, summary, outputs: outputs.collect(), inputs })
+    }
+}
+
+/// Returns the last line on standard error that is not the summary, up to `SWEEP_MESSAGE_CHARS_MAX` characters.
+fn message(error: &str) -> String {
+    let line = error.lines().rev().find(|line| !line.trim().is_empty() && SimulationSummary::find(line).is_none());
+    let line = line.map_or("it ended without a message", |line| line.trim_start_matches("pelago: "));
+    match line.char_indices().nth(SWEEP_MESSAGE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.into(),
     }
 }
 
@@ -167,6 +178,14 @@ mod tests {
         assert_eq!(first_bytes(format!("start{long}").as_bytes()).unwrap().len(), SWEEP_OUTPUT_BYTES_MAX);
         let last = last_bytes(long.repeat(3).as_bytes()).unwrap();
         assert!(last.len() <= SWEEP_OUTPUT_BYTES_MAX && last.ends_with("xend"));
+    }
+
+    #[test]
+    fn the_message_is_the_last_line_and_not_long() {
+        let summary = SimulationSummary::default().to_json();
+        assert_eq!(message(&format!("first\npelago: it fails\n{summary}\n \n")), "it fails");
+        assert_eq!(message(&summary), "it ended without a message");
+        assert_eq!(message(&"é".repeat(SWEEP_OUTPUT_BYTES_MAX)).chars().count(), SWEEP_MESSAGE_CHARS_MAX + 1);
     }
 
     #[test]
