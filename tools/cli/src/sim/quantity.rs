@@ -93,12 +93,17 @@ fn measure(text: &str, units: &[(&str, f64)], what: &str) -> Result<f64, String>
     let unit = &text[number.len()..];
     let Ok(number) = number.trim_end().parse::<f64>() else { return Err(wrong()) };
     match units.iter().find(|(name, _)| *name == unit) {
-        Some((_, factor)) => Ok(number * factor),
+        Some((_, factor)) => Ok(decimal(number * factor)),
         None => Err(match dimension(unit) {
             Some(other) => format!("{unit} is a unit of {other}; {}", wrong()),
             None => format!("there is no unit {unit}; {}", wrong()),
         }),
     }
+}
+
+/// Returns the nearest number of 15 decimal digits, as many as each double represents: 16.1 × 1000 has a fraction, 16.1 kB has none.
+fn decimal(number: f64) -> f64 {
+    format!("{number:.14e}").parse().unwrap_or(number)
 }
 
 /// Returns the dimension that a unit measures.
@@ -150,11 +155,22 @@ mod tests {
             (Bytes(1 << 20), "64kB", 64000.0),
             (Bytes(1 << 20), "0.5MiB", 524288.0),
             (Bytes(1 << 20), "12", 12.0),
+            (Bytes(1 << 20), "16.1kB", 16100.0),
+            (Bytes(1 << 20), "2.01 kB", 2010.0),
+            (Bytes(1 << 40), "1023.75GiB", 1023.75 * 1073741824.0),
             (Count(255), "255", 255.0),
             (Probability, "0.25", 0.25),
         ] {
             let found = number(quantity, text).unwrap();
             assert!(found == expected || (found / expected - 1.0).abs() < 1e-12, "{text}: {found}, {expected}");
+        }
+    }
+
+    /// As tables show them, and compare them with values without a unit.
+    #[test]
+    fn decimal_units_add_no_digits() {
+        for (text, expected) in [("2.01us", 2010.0), ("1.001ms", 1_001_000.0), ("4.03us", 4030.0), ("0.1ps", 1e-4)] {
+            assert_eq!(number(Quantity::Nanoseconds, text), Ok(expected), "{text}");
         }
     }
 
