@@ -180,6 +180,45 @@ mod tests {
         }
     }
 
+    /// The group of a batch job, below the root; the root itself has no files of quotas.
+    #[test]
+    fn a_quota_of_the_own_group_or_of_one_around_it_is_found() {
+        const V2: &str = "/sys/fs/cgroup/batch.slice";
+        for (name, groups, folder, files, found) in [
+            (
+                "own",
+                "0::/batch.slice/job.scope\n",
+                "/job.scope",
+                &[("cpu.max", "150000 100000\n")][..],
+                Some("1.5 cores in every 100 ms"),
+            ),
+            ("around", "0::/batch.slice/job.scope\n", "", &[("cpu.max", "800000 100000\n")], Some("8.0 cores")),
+            ("beside", "0::/batch.slice/job.scope\n", "/other.scope", &[("cpu.max", "50000 100000\n")], None),
+            ("none", "0::/batch.slice/job.scope\n", "/job.scope", &[("cpu.max", "max 100000\n")], None),
+        ] {
+            let mut all = vec![("/proc/self/cgroup".to_owned(), groups)];
+            all.extend(files.iter().map(|(file, text)| (format!("{V2}{folder}/{file}"), *text)));
+            let all: Vec<_> = all.iter().map(|(path, text)| (&**path, *text)).collect();
+            let finding = Described::new(name, &all).find("CPU quota");
+            assert_eq!(finding.state == State::Costs, found.is_some(), "{name}: {finding:?}");
+            assert!(found.is_none_or(|found| finding.found.contains(found)), "{name}: {finding:?}");
+        }
+        for (name, quota, found) in [("one", "50000\n", "0.5 cores in every 100 ms"), ("one-none", "-1\n", "none")] {
+            let files = [
+                ("/proc/self/cgroup", "4:memory:/m\n1:cpu,cpuacct:/job\n0::/\n"),
+                ("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", quota),
+                ("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"),
+            ];
+            assert_eq!(Described::new(name, &files).find("CPU quota").found, found);
+        }
+        let two = [
+            ("/proc/self/cgroup", "0::/a/b\n"),
+            ("/sys/fs/cgroup/a/cpu.max", "200000 100000\n"),
+            ("/sys/fs/cgroup/a/b/cpu.max", "900000 100000\n"),
+        ];
+        assert!(Described::new("two", &two).find("CPU quota").found.starts_with("2.0 cores"), "the least counts");
+    }
+
     #[test]
     fn the_verdict_counts() {
         let finding = |state| Finding { state, ..Finding::good("clock", "tsc") };

@@ -1,5 +1,6 @@
 //! Checks of cores, memory, process limits, and the clock.
 
+use std::path::Path;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
@@ -72,11 +73,12 @@ fn range_length(range: &str) -> Option<u64> {
     (last.parse::<u64>().ok()? + 1).checked_sub(first.parse().ok()?)
 }
 
-/// Checks the CPU quota of the control group: a rank that waits by spinning uses it up.
+/// Checks the CPU quota of the control group, and of those that contain it: a rank that waits by spinning uses it up.
 fn quota(system: &System) -> Finding {
-    let text = system.read("/sys/fs/cgroup/cpu.max").unwrap_or_default();
-    let mut words = text.split_whitespace().map(str::parse::<f64>);
-    let (Some(Ok(quota)), Some(Ok(period))) = (words.next(), words.next()) else {
+    let groups = system.read("/proc/self/cgroup").unwrap_or_default();
+    let quotas = groups.lines().flat_map(|line| quotas_of(system, line)).chain(quota_of(system, "/sys/fs/cgroup"));
+    let Some((quota, period)) = quotas.min_by(|(one, per), (other, other_per)| (one / per).total_cmp(&(other / other_per)))
+    else {
         return Finding::good("CPU quota", "none");
     };
     Finding::costs(
@@ -85,6 +87,29 @@ fn quota(system: &System) -> Finding {
         "when the quota is used up all ranks stand still for the rest of the period",
         "raise the CPU limit of the container, or start fewer ranks than it allows cores",
     )
+}
+
+/// Returns the quotas of a control group and of its ancestors. `line` is one of `/proc/self/cgroup`: number of the hierarchy, its controllers, and
+/// the path of the group. The hierarchy of version 2 has no controllers; version 1 has one for `cpu`.
+fn quotas_of(system: &System, line: &str) -> Vec<(f64, f64)> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };
+    let mounts: &[&str] = match controllers {
+        "" => &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
+        _ if controllers.split(',').any(|name| name == "cpu") => &["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"],
+        _ => &[],
+    };
+    let groups = || Path::new(path).ancestors().filter_map(Path::to_str).map(|group| group.trim_end_matches('/'));
+    let all = mounts.iter().flat_map(|mount| groups().map(move |group| format!("{mount}{group}")));
+    all.filter_map(|folder| quota_of(system, &folder)).collect()
+}
+
+/// Returns the microseconds of a quota and of its period; `None` if the group has no quota.
+fn quota_of(system: &System, folder: &str) -> Option<(f64, f64)> {
+    let of_one = |file: &str| system.read(&format!("{folder}/{file}"));
+    let text = of_one("cpu.max").or_else(|| Some(format!("{} {}", of_one("cpu.cfs_quota_us")?, of_one("cpu.cfs_period_us")?)))?;
+    let mut words = text.split_whitespace().map(|word| word.parse::<f64>().ok().filter(|&time| time > 0.0));
+    Some((words.next()??, words.next()??))
 }
 
 fn aes(system: &System) -> Finding {
