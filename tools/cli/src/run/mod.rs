@@ -73,12 +73,12 @@ pub(crate) struct Run {
     /// Seconds in which all ranks must join the job once they run; 0: no limit
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds, default_value = "30")]
     start_limit: Duration,
-    /// How a rank makes progress while its program computes: by a progress thread, manually (inside calls of the library), or as needed
-    #[arg(long, value_enum, default_value_t)]
-    progress: Progress,
-    /// Bind ranks to cores; auto: an equal share of the cores for each rank, if the host has at least one core per rank
-    #[arg(long, value_enum, default_value_t)]
-    bind: Bind,
+    /// How a rank makes progress while its program computes: by a progress thread, manually (inside calls of the library), or as needed [default: auto]
+    #[arg(long, value_enum)]
+    progress: Option<Progress>,
+    /// Bind ranks to cores; auto: an equal share of the cores for each rank, if the host has at least one core per rank [default: auto]
+    #[arg(long, value_enum)]
+    bind: Option<Bind>,
     /// Largest size of a heap of a rank: bytes, or with K, M, G or T [default: the memory of this machine]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     heap: Option<u64>,
@@ -124,17 +124,15 @@ pub(crate) struct Run {
     on: OnHosts,
 }
 
-#[derive(Clone, Copy, Default, ValueEnum)]
+#[derive(Clone, Copy, ValueEnum)]
 enum Progress {
-    #[default]
     Auto,
     Thread,
     Manual,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, ValueEnum)]
 enum Bind {
-    #[default]
     Auto,
     None,
 }
@@ -256,20 +254,21 @@ impl Run {
         Ok(job)
     }
 
-    /// Environment variables to set for the ranks; ranks inherit all others.
+    /// Environment variables to set for the ranks; ranks inherit all others. An option has a variable also if its value is the default, which the
+    /// environment may replace.
     fn variables(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let progress = match self.progress {
-            Progress::Auto => None,
-            Progress::Thread => Some("thread"),
-            Progress::Manual => Some("manual"),
-        };
-        let progress = progress.map(|word| (names::PROGRESS, word.into()));
-        let bind = (self.bind == Bind::None).then(|| (names::BIND, "none".into()));
+        let progress = self.progress.map(|progress| (names::PROGRESS, word(&progress)));
+        let bind = self.bind.map(|bind| (names::BIND, word(&bind)));
         let encrypt = self.encrypt.then(|| (names::ENCRYPT, "1".into()));
         let failure_limit = self.failure_limit.map(|limit| (names::FAILURE, limit.as_seconds().to_string()));
         let fabric = self.fabric.clone().map(|fabric| (names::FABRIC, fabric));
         progress.into_iter().chain(bind).chain(encrypt).chain(failure_limit).chain(fabric)
     }
+}
+
+/// Returns the word of an option's value.
+fn word(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |word| word.get_name().to_owned())
 }
 
 /// The options that name the files of [`Run::files`].
@@ -330,4 +329,28 @@ fn seconds_above_zero(text: &str) -> Result<Duration, &'static str> {
 
 pub(crate) fn bytes(text: &str) -> Result<u64, &'static str> {
     parse_bytes(text).filter(|bytes| *bytes > 0).ok_or("use a number of bytes, with K, M, G or T for powers of 1024")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::FromArgMatches;
+
+    use super::*;
+
+    #[test]
+    fn options_of_ranks_replace_the_environment_also_by_their_defaults() {
+        let variables = |options: &[&str]| {
+            let command = Run::augment_args(clap::Command::new("run"));
+            let matches = command.try_get_matches_from([&["run", "-n", "2"], options, &["ring"]].concat()).unwrap();
+            Run::from_arg_matches(&matches).unwrap().variables().collect::<Vec<_>>()
+        };
+        let of = |name, word: &str| (name, word.to_owned());
+        assert_eq!(variables(&[]), []);
+        assert_eq!(variables(&["--progress", "auto"]), [of(names::PROGRESS, "auto")]);
+        assert_eq!(
+            variables(&["--bind", "auto", "--progress", "manual"]),
+            [of(names::PROGRESS, "manual"), of(names::BIND, "auto")]
+        );
+        assert_eq!(variables(&["--bind", "none", "--encrypt"]), [of(names::BIND, "none"), of(names::ENCRYPT, "1")]);
+    }
 }
