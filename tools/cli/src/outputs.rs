@@ -1,7 +1,7 @@
 //! Checks that an output file can be written before the run produces it, without touching an existing one; and standard output.
 
 use std::io::{Error, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
@@ -13,6 +13,29 @@ use crate::Refused;
 /// The file cannot be written.
 pub(crate) fn check(path: &Path) -> Result<(), Refused> {
     writable(path).map_err(|error| Refused(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Checks that no two options name the same file, of which one would be lost.
+///
+/// # Errors
+/// Two do.
+pub(crate) fn check_different(files: &[(&str, Option<&Path>)]) -> Result<(), Refused> {
+    let named: Vec<_> = files.iter().filter_map(|&(option, file)| Some((option, file?))).collect();
+    for (place, &(one, file)) in named.iter().enumerate() {
+        if let Some((other, _)) = named[place + 1..].iter().find(|(_, other)| whole(other) == whole(file)) {
+            return Err(Refused(format!("{one} and {other} are both {}: give each a file of its own", file.display())));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the path of a file that perhaps does not exist, without links and dots.
+fn whole(path: &Path) -> PathBuf {
+    let in_folder = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(std::fs::canonicalize(folder).ok()?.join(path.file_name()?))
+    };
+    std::fs::canonicalize(path).ok().or_else(in_folder).unwrap_or_else(|| path.into())
 }
 
 /// Writes text to standard output. A reader that closes the pipe early is not an error.
@@ -66,6 +89,30 @@ fn writable(path: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_options_have_two_files() {
+        let folder = std::env::temp_dir().join(format!("pelago-different-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let here = std::env::current_dir().unwrap();
+        std::fs::write(folder.join("old"), "").unwrap();
+        std::os::unix::fs::symlink("old", folder.join("link")).unwrap();
+        let of = |name: &str| folder.join(name);
+        for (one, other, expected) in [
+            (of("new"), of("new"), false),
+            (of("new"), of("./new"), false),
+            (of("old"), of("link"), false),
+            ("x.json".into(), "./x.json".into(), false),
+            ("x.json".into(), here.join("x.json"), false),
+            (of("new"), of("old"), true),
+            (of("no/new"), of("new"), true),
+        ] {
+            let found = check_different(&[("--a", Some(&one)), ("--b", None), ("--c", Some(&other))]);
+            assert_eq!(found.is_ok(), expected, "{one:?} {other:?}");
+            assert!(found.err().is_none_or(|Refused(line)| line.starts_with("--a and --c are both ")));
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn what_cannot_be_written_is_said_before() {

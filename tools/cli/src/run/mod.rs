@@ -202,12 +202,8 @@ impl Run {
             }
         }
         files.into_iter().flatten().try_for_each(|file| outputs::check(file))?;
-        for [one, other] in [[0, 1], [0, 2], [1, 2]] {
-            if let (Some(file), true) = (files[one], files[one] == files[other]) {
-                let [one, other] = [FILE_OPTIONS[one], FILE_OPTIONS[other]];
-                return Err(Refused(format!("{one} and {other} are both {}: give each a file of its own", file.display())));
-            }
-        }
+        let named: Vec<_> = FILE_OPTIONS.into_iter().zip(files.map(|file| file.map(PathBuf::as_path))).collect();
+        outputs::check_different(&named)?;
         if let Some(report) = &self.report
             && report.extension().is_some_and(|ending| ending == "html")
         {

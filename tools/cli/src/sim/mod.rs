@@ -241,11 +241,7 @@ impl Sim {
             }
             outputs::check(file)?;
         }
-        if let (Some(report), Some(trace)) = (&self.report, &self.trace)
-            && report == trace
-        {
-            return Err(Refused(format!("--report and --trace are both {}: give each a file of its own", report.display())));
-        }
+        outputs::check_different(&[("--report", self.report.as_deref()), ("--trace", self.trace.as_deref())])?;
         let bytes = request.to_variable().len();
         if bytes > REQUEST_BYTES_MAX {
             return Err(Refused(format!(
