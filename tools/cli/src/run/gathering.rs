@@ -1,12 +1,16 @@
 //! Recordings of the ranks of a job for `pelago run --trace`, `--record` and `--report`: a folder with one file for each rank.
 
 use std::fs;
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use pelago_base::{Rank, Sample};
 use pelago_kit::{RecordedHost, RecordedRank};
 
 use crate::Refused;
+
+/// Maximum number of names that are tried for the folder of recordings.
+const FOLDERS_MAX: usize = 100;
 
 /// A temporary folder in which ranks write their recordings. It is removed when the value is dropped.
 pub(super) struct Gathering {
@@ -26,13 +30,20 @@ impl Gathering {
             Some(parent) if !parent.starts_with("/dev") => parent.to_owned(),
             _ => std::env::temp_dir(),
         };
-        let folder = folder.join(format!(".pelago-{}-trace", std::process::id()));
-        match fs::create_dir(&folder) {
-            Err(error) if Some(std::env::temp_dir().as_path()) == folder.parent() => Err(Refused(format!(
-                "cannot create {}, in which the ranks leave their parts: {error}; set TMPDIR",
+        // A killed launcher leaves its folder, and process numbers repeat, in containers soon.
+        let name = format!(".pelago-{}-trace", std::process::id());
+        let others = (1..FOLDERS_MAX).map(|number| format!("{name}-{number}"));
+        let names = std::iter::once(name.clone()).chain(others).map(|name| folder.join(name));
+        let mut made = names.map(|name| (fs::create_dir(&name), name));
+        let is_there = |made: &Result<(), Error>| made.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists);
+        match made.find(|(made, _)| !is_there(made)) {
+            Some((Ok(()), folder)) => Ok(Self { folder }),
+            Some((Err(error), _)) if folder == std::env::temp_dir() => Err(Refused(format!(
+                "cannot create a folder in {}, in which the ranks leave their parts: {error}; set TMPDIR",
                 folder.display()
             ))),
-            made => made.map(|()| Self { folder }).map_err(refused),
+            Some((Err(error), _)) => Err(refused(error)),
+            None => Err(Refused(format!("{} has {FOLDERS_MAX} folders {name} of killed jobs: remove them", folder.display()))),
         }
     }
 
@@ -124,5 +135,24 @@ impl Parts {
                 file.display()
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_a_killed_job_with_this_process_number_is_left_alone() {
+        let folder = std::env::temp_dir().join(format!("pelago-gathering-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let begin = || Gathering::begin(&folder.join("trace.json")).unwrap_or_else(|Refused(line)| panic!("{line}"));
+        let names = || fs::read_dir(&folder).unwrap().count();
+        let left = std::mem::ManuallyDrop::new(begin());
+        let other = begin();
+        assert!(other.folder() != left.folder() && names() == 2);
+        drop(other);
+        assert!(left.folder().is_dir() && names() == 1);
+        fs::remove_dir_all(folder).unwrap();
     }
 }
