@@ -141,6 +141,25 @@ fn a_run_whose_input_file_has_changed_is_run_again() {
     assert!(after[0] > before[0] + 100.0 && after[1] == before[1], "{before:?} {after:?}");
 }
 
+/// A picture of an earlier table is not left beside the table of now.
+#[test]
+fn a_sweep_without_a_picture_has_none() {
+    let folder = Folder::new("pictures");
+    let text = |ranks: &str| format!("programs = [\"ring\"]\nmachines = [\"rx200-qdr\"]\nranks = [{ranks}]\n");
+    let file = folder.write("runs.toml", &text("2, 3"));
+    let plot = folder.0.join("runs.sweep/plot.svg");
+    assert!(sweep(&file, &[]).code == Some(0) && plot.exists());
+    folder.write("runs.toml", &text("2"));
+    let one = sweep(&file, &[]);
+    assert!(one.code == Some(0) && one.error.contains("no picture: ") && !plot.exists(), "{one:?}");
+    let own = folder.write("a.sweep", &text("2"));
+    sweep(&own, &[]).expect(
+        2,
+        &format!("{own}: this is also the name of the folder for results: name another with --output, or rename the file"),
+    );
+    assert_eq!(sweep(&own, &["-o", &folder.path("results")]).code, Some(0));
+}
+
 /// A word that no program prints is said to leave its column empty; once it is corrected, the runs are repeated.
 #[test]
 fn a_word_that_nothing_prints_is_named() {

@@ -98,6 +98,11 @@ impl Sweep {
             None => Vec::new(),
         };
         let folder = self.output.clone().unwrap_or_else(|| self.file.with_extension("sweep"));
+        if folder == self.file {
+            return Err(refused(
+                &"this is also the name of the folder for results: name another with --output, or rename the file",
+            ));
+        }
         std::fs::create_dir_all(&folder).map_err(|error| Refused(format!("cannot write {}: {error}", folder.display())))?;
         let mut results = Results::open(&folder.join("results.jsonl"))?;
         if self.retry {
@@ -125,9 +130,14 @@ impl Sweep {
         write(&folder, "table.csv", table.to_csv())?;
         write(&folder, "table.json", table.to_json())?;
         write(&folder, "table.parquet", parquet::to_parquet(&table))?;
-        match pictures::pictures(&table, &sweep.measure, sweep.along.as_deref()) {
-            Ok(pictures) => pictures.iter().try_for_each(|(name, svg)| write(&folder, name, svg))?,
-            Err(why) => say(&format!("no picture: {why}")),
+        let pictures = pictures::pictures(&table, &sweep.measure, sweep.along.as_deref()).unwrap_or_else(|why| {
+            say(&format!("no picture: {why}"));
+            Vec::new()
+        });
+        pictures.iter().try_for_each(|(name, svg)| write(&folder, name, svg))?;
+        // Those of another table in this folder.
+        for name in pictures::names().skip(pictures.len()) {
+            let _ = std::fs::remove_file(folder.join(name));
         }
         if !experiments.is_empty() {
             let changed = of(&all[runs.len()..], runs.len());

@@ -56,11 +56,18 @@ pub(crate) fn pictures(table: &Table, measure: &str, along: Option<&str>) -> Res
         .collect();
     let title = format!("{measure} over {}", table.columns[x]);
     let curves: Vec<Curve> = curves.iter().map(|(name, points)| (&**name, points.clone())).collect();
-    let picture = |(number, part): (usize, &[Curve])| {
-        let name = if number == 0 { "plot.svg".into() } else { format!("plot-{}.svg", number + 1) };
-        (name, curves_of_numbers(&title, [&table.columns[x], measure], part))
-    };
+    let picture =
+        |(number, part): (usize, &[Curve])| (name(number), curves_of_numbers(&title, [&table.columns[x], measure], part));
     Ok(curves.chunks(CURVES_MAX).take(SWEEP_PICTURES_MAX).enumerate().map(picture).collect())
+}
+
+/// Returns the names of all pictures that a sweep may have.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    (0..SWEEP_PICTURES_MAX).map(name)
+}
+
+fn name(number: usize) -> String {
+    if number == 0 { "plot.svg".into() } else { format!("plot-{}.svg", number + 1) }
 }
 
 #[cfg(test)]
