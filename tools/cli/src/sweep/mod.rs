@@ -90,7 +90,7 @@ impl Sweep {
         let text = inputs::read(&self.file, SWEEP_FILE_BYTES_MAX).map_err(|error| refused(&error))?;
         let sweep = plan::Sweep::parse(&text).map_err(|why| refused(&why))?;
         let runs = sweep.runs().map_err(|why| refused(&why))?;
-        for run in &runs {
+        for run in plan::of_machines(&runs) {
             run.check().map_err(|Refused(why)| refused(&why))?;
         }
         let experiments = match self.sensitivity {

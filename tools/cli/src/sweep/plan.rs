@@ -272,7 +272,18 @@ impl Words {
     }
 }
 
+/// Returns one of the runs of a file for each machine, its values and its numbers of ranks: what [`Run::check`] depends on.
+pub(crate) fn of_machines(runs: &[Run]) -> impl Iterator<Item = &Run> {
+    let mut known = BTreeSet::new();
+    runs.iter().filter(move |run| known.insert(run.on()))
+}
+
 impl Run {
+    /// Returns what the validity of the machine without a change depends on: its name, its values, and the numbers of ranks.
+    pub(crate) fn on(&self) -> (&str, &[(String, String)], u32, u32) {
+        (&self.machine, &self.set, self.ranks, self.per_node)
+    }
+
     /// Returns the values of `--set`; later ones replace earlier ones.
     pub(crate) fn overrides(&self) -> Vec<String> {
         self.set.iter().chain(&self.changed).map(|(path, value)| format!("{path}={value}")).collect()
@@ -387,6 +398,13 @@ mod tests {
         assert_eq!(twice.unwrap_err(), "programs: ring is there twice; leave one out");
         let many = format!("seeds = {:?}", (0..=SWEEP_RUNS_MAX).collect::<Vec<_>>());
         assert!(more(&many).contains("at most 100000"));
+    }
+
+    #[test]
+    fn a_machine_is_checked_once_for_all_programs_and_seeds() {
+        let text = "programs = [\"ring\", \"barrier\"]\nmachines = [\"rx200-qdr\", \"tofu2\"]\nranks = [2, 4]\nseeds = [0, 1, 2]\n[set]\n\"rail.nic.gap_ns\" = [1, 2]";
+        let runs = Sweep::parse(text).unwrap().runs().unwrap();
+        assert_eq!((runs.len(), of_machines(&runs).count()), (48, 8));
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub(crate) struct Experiment {
 /// A machine is invalid, or there are too many changes.
 pub(crate) fn experiments(runs: &[Run], which: Which, factor: f64) -> Result<Vec<Experiment>, Refused> {
     let mut of_machines = BTreeMap::new();
+    // Whether a change is possible, by the first run of the same machine and values.
+    let mut possible: BTreeMap<_, BTreeMap<String, bool>> = BTreeMap::new();
     let mut experiments = Vec::new();
     for (base, run) in runs.iter().enumerate() {
         if !of_machines.contains_key(&run.machine) {
@@ -62,7 +64,11 @@ pub(crate) fn experiments(runs: &[Run], which: Which, factor: f64) -> Result<Vec
                 Run { changed: Some((marked.path.clone(), value.to_string())), ..run.clone() }
             };
             let changed = [with(marked.value / factor), with(marked.value * factor)];
-            if !is_set(&marked.path) && changed.iter().all(|run| run.check().is_ok()) {
+            let mut is_possible = || {
+                let of_machine = possible.entry(run.on()).or_default();
+                *of_machine.entry(marked.path.clone()).or_insert_with(|| changed.iter().all(|run| run.check().is_ok()))
+            };
+            if !is_set(&marked.path) && is_possible() {
                 experiments.push(Experiment { base, marked: marked.clone(), changed });
             }
             if runs.len() + 2 * experiments.len() > SWEEP_RUNS_MAX {
