@@ -208,13 +208,14 @@ impl Sweep {
             let brace = format!("{{{name}}}");
             each(&mut runs, values, |run, value| {
                 if run.words.iter().any(|word| word.contains(&brace)) {
-                    let text = text_of(value);
-                    run.words.iter_mut().for_each(|word| *word = word.replace(&brace, &text));
-                    run.arguments.push((name.clone(), text));
+                    run.arguments.push((name.clone(), text_of(value)));
                 }
             })?;
             // A program that does not use the name has one run for all its values.
             runs.dedup();
+        }
+        for run in &mut runs {
+            run.words.iter_mut().for_each(|word| *word = filled(word, &run.arguments));
         }
         for (path, values) in &self.set {
             each(&mut runs, values, |run, value| run.set.push((path.clone(), text_of(value))))?;
@@ -256,6 +257,23 @@ fn with<T>(run: &Run, value: &T, apply: impl Fn(&mut Run, &T)) -> Run {
     let mut run = run.clone();
     apply(&mut run, value);
     run
+}
+
+/// Replaces each name in braces by its value. Braces in values remain.
+fn filled(word: &str, arguments: &[(String, String)]) -> String {
+    let (mut text, mut rest) = (String::new(), word);
+    while let Some(begin) = rest.find('{') {
+        let (before, after) = rest.split_at(begin);
+        let named = after[1..].split_once('}').and_then(|(name, rest)| {
+            let (_, value) = arguments.iter().find(|(known, _)| known == name)?;
+            Some((&**value, rest))
+        });
+        let (value, left) = named.unwrap_or(("{", &after[1..]));
+        text += before;
+        text += value;
+        rest = left;
+    }
+    text + rest
 }
 
 /// Formats a value as an option or argument.
@@ -405,6 +423,15 @@ mod tests {
         let text = "programs = [\"ring\", \"barrier\"]\nmachines = [\"rx200-qdr\", \"tofu2\"]\nranks = [2, 4]\nseeds = [0, 1, 2]\n[set]\n\"rail.nic.gap_ns\" = [1, 2]";
         let runs = Sweep::parse(text).unwrap().runs().unwrap();
         assert_eq!((runs.len(), of_machines(&runs).count()), (48, 8));
+    }
+
+    #[test]
+    fn braces_in_values_are_not_names() {
+        let text = TWO.replace("[\"ring\"]", "[[\"ring\", \"{a}{b}\", \"{ x}{{b}\", \"{}\"]]");
+        let text = format!("{text}[arguments]\na = [\"{{b}}\", \"x\"]\nb = [\"1\"]");
+        let runs = Sweep::parse(&text).unwrap().runs().unwrap();
+        let words: Vec<_> = runs.iter().map(|run| run.words.join(" ")).collect();
+        assert_eq!(words, ["ring {b}1 { x}{1 {}", "ring x1 { x}{1 {}"]);
     }
 
     #[test]
