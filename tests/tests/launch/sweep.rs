@@ -141,6 +141,19 @@ fn a_run_whose_input_file_has_changed_is_run_again() {
     assert!(after[0] > before[0] + 100.0 && after[1] == before[1], "{before:?} {after:?}");
 }
 
+/// It is not known by which of both texts the run was simulated.
+#[test]
+fn a_machine_that_changes_during_its_run_ends_the_sweep() {
+    let folder = Folder::new("changes");
+    let machine = folder.write("m.toml", &run(&["sim", "--describe", "--machine", "rx200-qdr"]).output);
+    let writer = folder.write("writer", "#!/bin/sh\necho '# more' >> $1\n");
+    fs::set_permissions(&writer, fs::Permissions::from_mode(0o755)).unwrap();
+    let text = format!("programs = [\"{writer} {machine}\"]\nmachines = [\"{machine}\"]\nranks = [2]\n");
+    let file = folder.write("runs.toml", &text);
+    sweep(&file, &[]).expect(2, &format!("{machine} or {writer} has changed during the sweep: give the command again"));
+    assert_eq!(folder.read("runs.sweep/results.jsonl"), "");
+}
+
 /// A picture of an earlier table is not left beside the table of now.
 #[test]
 fn a_sweep_without_a_picture_has_none() {

@@ -41,8 +41,13 @@ impl Execution<'_> {
     /// runs that were ended from outside and thus have no result.
     ///
     /// # Errors
-    /// A process cannot be started, or a result cannot be written.
-    pub(crate) fn run(&self, runs: &[(String, Run)], results: &mut Results) -> Result<usize, Refused> {
+    /// A process cannot be started, a result cannot be written, or the `key` of a run is another at its end: its machine or its program has changed.
+    pub(crate) fn run(
+        &self,
+        runs: &[(String, Run)],
+        results: &mut Results,
+        key: impl Fn(&Run) -> Result<String, Refused>,
+    ) -> Result<usize, Refused> {
         let mut pending: Vec<&(String, Run)> = runs.iter().filter(|(key, _)| !results.known.contains_key(key)).collect();
         // Runs with equal keys are executed once.
         let mut seen = HashSet::new();
@@ -57,20 +62,24 @@ impl Execution<'_> {
                 scope.spawn(move || {
                     while let Some((key, run)) = pending.get(next.fetch_add(1, Ordering::Relaxed)) {
                         // The receiver is gone after a failure to write a result.
-                        if sender.send((key, self.outcome(run))).is_err() {
+                        if sender.send((key, run, self.outcome(run))).is_err() {
                             break;
                         }
                     }
                 });
             }
             drop(sender);
-            for (key, outcome) in receiver {
+            for (before, run, outcome) in receiver {
                 let outcome = outcome.map_err(|error| Refused(format!("cannot run {}: {error}", self.this.display())))?;
+                if key(run)? != *before {
+                    let (machine, program) = (&run.machine, &run.words[0]);
+                    return Err(Refused(format!("{machine} or {program} has changed during the sweep: give the command again")));
+                }
                 let failed = outcome.exit != 0;
                 if ENDED_FROM_OUTSIDE.contains(&outcome.exit) {
                     ended += 1;
                 } else {
-                    results.append(key, outcome).map_err(|error| Refused(format!("cannot write a result: {error}")))?;
+                    results.append(before, outcome).map_err(|error| Refused(format!("cannot write a result: {error}")))?;
                 }
                 progress.step(failed);
             }

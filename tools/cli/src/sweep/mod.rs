@@ -119,7 +119,7 @@ impl Sweep {
         let outputs = sweep.outputs.iter().map(|(name, word)| (&**name, &**word)).collect();
         let execution = Execution { this: &this()?, jobs: self.jobs.map_or(cores, |jobs| jobs as usize), outputs };
         let before = all.iter().filter(|(key, _)| results.known.contains_key(key)).count();
-        let ended = execution.run(&all, &mut results)?;
+        let ended = execution.run(&all, &mut results, |run| run.key(&sweep.outputs))?;
 
         let outcome = |(key, _): &(String, Run)| results.known.get(key).cloned();
         let outcomes: Vec<_> = all.iter().map(outcome).collect();
