@@ -108,6 +108,26 @@ type Nap = Box<dyn Fn(Duration) -> bool + Send + Sync>;
 /// Returns the counters of a network.
 type NetworkCounters = Box<dyn Fn() -> Counters + Send + Sync>;
 
+/// A wait that the detection of deadlocks counts until this value is dropped: `ready` calls functions of the program, which may panic.
+struct CountedWait<'w> {
+    control: &'w RankControl,
+    count: u32,
+}
+
+impl<'w> CountedWait<'w> {
+    fn new(control: &'w RankControl, count: u32) -> Self {
+        control.waiting.fetch_add(count, Ordering::SeqCst);
+        Self { control, count }
+    }
+}
+
+impl Drop for CountedWait<'_> {
+    fn drop(&mut self) {
+        self.control.waiting.fetch_sub(self.count, Ordering::SeqCst);
+        self.control.moves.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
 impl OsWait {
     /// Creates the wait object of `rank`, which declares a deadlock after every rank has waited for `deadlock_after`.
     ///
@@ -217,12 +237,8 @@ impl OsWait {
             return Woken::Fault(fault);
         }
         // A wait with a time limit is not part of a deadlock: it ends by itself.
-        let endless = u32::from(until.is_none());
-        self.control().waiting.fetch_add(endless, Ordering::SeqCst);
-        let woken = self.sleep(what, until, ready);
-        self.control().waiting.fetch_sub(endless, Ordering::SeqCst);
-        self.control().moves.fetch_add(1, Ordering::SeqCst);
-        woken
+        let _counted = CountedWait::new(self.control(), u32::from(until.is_none()));
+        self.sleep(what, until, ready)
     }
 
     fn doze(&self, what: For, limit: Duration, ready: &mut dyn FnMut() -> bool) -> Slept {
@@ -448,6 +464,19 @@ mod tests {
         let sleeper = sleeper(&host);
         let late = sleeper.clock.now() + Duration::from_seconds(1000.0);
         assert_eq!(wait(&sleeper, Some(late), LOOKS, || ()), Woken::Look);
+    }
+
+    /// Otherwise a rank that computes after the panic would be part of a deadlock.
+    #[test]
+    fn a_wait_whose_condition_panics_is_over() {
+        let host = asleep(&plan());
+        let sleeper = sleeper(&host);
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            sleeper.park(For::Anything, None, &mut || std::panic::resume_unwind(Box::new("a bug of the program")))
+        }));
+        let control = host.control(ME).expect("of this host");
+        assert!(panicked.is_err());
+        assert_eq!((control.waiting.load(Ordering::SeqCst), control.moves.load(Ordering::SeqCst)), (0, 1));
     }
 
     #[test]
