@@ -6,6 +6,7 @@ use pelago_memory::Reach;
 use pelago_platform::{Operation, Rail};
 
 use crate::buffer::Buffer;
+use crate::progress::striping::Stripes;
 use crate::progress::task::Span;
 
 /// Consecutive values in a buffer, and the location of each in remote memory.
@@ -18,8 +19,10 @@ pub(crate) struct Places {
     value_bytes: u64,
     buffer: Buffer,
     writes: bool,
-    /// Number of values per operation of the transport. A single value uses a put or get.
+    /// Number of values per operation of the transport. A single value uses a put or get, or several if it is longer than a message.
     together: usize,
+    /// The division of a single value into messages.
+    stripes: Stripes,
     /// The values of the next operation to post, which are contiguous in the buffer.
     packed: Shape,
     /// The range that contains all locations.
@@ -35,13 +38,21 @@ impl Places {
         let envelope = Blocks::List(&places).envelope().ok()?;
         let address = further(start, envelope.start);
         let span = Span { address, bytes: envelope.end - envelope.start };
-        Some(Self { start, places, value_bytes, buffer, writes, together: 1, packed: Shape::contiguous(0), span })
+        let (stripes, packed) = (Stripes::Whole, Shape::contiguous(0));
+        Some(Self { start, places, value_bytes, buffer, writes, together: 1, stripes, packed, span })
     }
 
     /// Combines up to `blocks_max` values in one operation, but no more than may have the same location.
     pub(crate) fn put_together(&mut self, blocks_max: usize) {
         let most = OVERLAPPING_BYTES_MAX / self.value_bytes.max(1);
         self.together = blocks_max.min(most as usize).max(1);
+    }
+
+    /// Divides each value into messages of at most `message_bytes_max` bytes, if it is longer.
+    pub(crate) fn divide(&mut self, message_bytes_max: u64) {
+        if self.value_bytes > message_bytes_max {
+            self.stripes = Stripes::of_messages(message_bytes_max);
+        }
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -67,17 +78,20 @@ impl Places {
 
     /// Number of operations of the transport.
     pub(crate) fn pieces(&self) -> u64 {
-        if self.value_bytes == 0 { 0 } else { self.places.len().div_ceil(self.together) as u64 }
+        let operations = self.places.len().div_ceil(self.together) as u64;
+        if self.value_bytes == 0 { 0 } else { self.stripes.count(Shape::strided(operations, self.value_bytes, 0)) }
     }
 
     /// Returns the `index`-th operation for the transport, and the address whose owner it is posted to.
     pub(crate) fn piece(&mut self, index: u64) -> (Operation<'_>, GlobalAddress, Option<Rail>) {
+        let (index, part, _) = self.stripes.part(index, self.value_bytes);
         let first = index as usize * self.together;
         let blocks = &self.places[first..self.places.len().min(first + self.together)];
-        let bytes = blocks.len() as u64 * self.value_bytes;
-        let local = self.buffer.lend().part(first as u64 * self.value_bytes, bytes).expect("a buffer holds all values");
+        let bytes = (blocks.len() as u64 - 1) * self.value_bytes + (part.end - part.start);
+        let offset = first as u64 * self.value_bytes + part.start;
+        let local = self.buffer.lend().part(offset, bytes).expect("a buffer holds all values");
         self.packed = Shape::contiguous(bytes);
-        let at = further(self.start, blocks[0].offset);
+        let at = further(self.start, blocks[0].offset + part.start);
         let operation = match (self.writes, self.together) {
             (true, 1) => Operation::Put { from: local, to: at },
             (false, 1) => Operation::Get { from: at, to: local },

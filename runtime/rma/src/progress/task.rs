@@ -112,6 +112,10 @@ impl Task {
             Self::Get { ref into, .. } if into.bytes() as u64 > message_bytes_max => {
                 self.into_move().in_messages(message_bytes_max)
             }
+            Self::Places(mut places) => {
+                places.divide(message_bytes_max);
+                Self::Places(places)
+            }
             whole => whole,
         }
     }

@@ -138,6 +138,25 @@ fn indexed_copies_go_from_places_to_places() {
     });
 }
 
+/// On one platform a value is longer than a message, which is no multiple of it.
+#[test]
+fn long_values_of_indexed_transfers_arrive() {
+    on_every_platform(&[2], |world, _| {
+        const WORDS: usize = 300;
+        type Long = [u64; WORDS];
+        let value = |place: u64| -> Long { std::array::from_fn(|index| 1_000 * place + index as u64) };
+        let memory = world.alloc::<Long>(5).unwrap();
+        let there = memory.at(world.rank().next(2), 0);
+        world.barrier().unwrap();
+        world.put_indexed(there, &[4, 0, 3], &[4, 0, 3].map(value)).unwrap().wait().unwrap();
+        let mut found = [[0; WORDS]; 4];
+        world.get_indexed(there, &[3, 1, 4, 3], &mut found).unwrap();
+        assert!(found == [value(3), [0; WORDS], value(4), value(3)]);
+        world.barrier().unwrap();
+        assert!(memory.local().to_vec() == [value(0), [0; WORDS], [0; WORDS], value(3), value(4)]);
+    });
+}
+
 #[test]
 fn indexed_transfers_are_checked() {
     on_every_platform(&[2], |world, _| {
