@@ -172,9 +172,26 @@ impl Context {
     #[cold]
     fn quiet_engine(&self) -> Result<()> {
         let _inside = self.shared.inside();
-        let signals = self.engine.borrow().signals();
-        self.block_until_left(signals, None, || Ok(self.engine.borrow().is_quiet().then_some(())))?;
+        self.block_until_quiet()?;
         self.tell_all()
+    }
+
+    /// Waits as [`quiet`](Self::quiet), and leaves failures of operations to the next call that reports them.
+    pub(crate) fn await_quiet(&self) -> Result<()> {
+        core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+        if !self.busy.get() {
+            return Ok(());
+        }
+        let _inside = self.shared.inside();
+        self.block_until_quiet()?;
+        let engine = self.engine.borrow();
+        self.busy.set(!engine.is_idle() || engine.has_failures());
+        Ok(())
+    }
+
+    fn block_until_quiet(&self) -> Result<()> {
+        let signals = self.engine.borrow().signals();
+        self.block_until_left(signals, None, || Ok(self.engine.borrow().is_quiet().then_some(())))
     }
 
     /// Reports the first unreported failure that no `Fetch` will report; all such failures count as reported from now on.

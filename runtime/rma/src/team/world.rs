@@ -288,8 +288,9 @@ impl World {
             words.extend(symmetric.summary());
         }
         if words[2..].iter().any(|&dropped| dropped != 0) {
-            // This rank's puts to dropped memory must have arrived before the memory's owner clears it.
-            self.context.quiet()?;
+            // This rank's puts to dropped memory must have arrived before the memory's owner clears it. Their failures are for `quiet`: the other
+            // ranks wait for this rank.
+            self.context.await_quiet()?;
         }
         combine(&mut words)?;
         if words[..2] != [!bytes, bytes] {
@@ -307,7 +308,8 @@ impl World {
             self.context.reach.clear(self.context.own_address(SegmentId::SYMMETRIC, offset), bytes);
         }
         // No rank may write to memory that another rank has not cleared yet.
-        self.barrier()
+        self.context.await_quiet()?;
+        self.meeting.barrier(&self.context)
     }
 }
 

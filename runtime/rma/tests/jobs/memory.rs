@@ -1,8 +1,10 @@
 //! Allocations and groups that a program creates and drops can be created again, as many at once as the memory permits.
 
-use pelago_base::Event;
+use pelago_base::{AddressLayout, Event, Rank, SegmentId};
+use pelago_platform::Failure;
+use pelago_rma::{Error, GlobalPtr};
 
-use pelago_test_support::threads::{HEAP_BYTES, Platform, run_with_heaps};
+use pelago_test_support::threads::{HEAP_BYTES, Platform, on_every_platform, run_with_heaps};
 
 #[test]
 fn what_is_alive_costs_an_allocation_no_message() {
@@ -24,6 +26,26 @@ fn what_is_alive_costs_an_allocation_no_message() {
         };
         let first = cost(1);
         assert_eq!([10, 60, 1000, 1500, 3000].map(&mut cost), [first; 5]);
+        world.barrier().unwrap();
+    });
+}
+
+/// An allocation is no call that reports failures: the other ranks would wait for a rank that leaves it with an error.
+#[test]
+fn an_operation_that_has_failed_stops_no_allocation() {
+    on_every_platform(&[3], |world, platform| {
+        let layout = AddressLayout::new(world.size(), HEAP_BYTES).unwrap();
+        let nowhere = layout.encode(Rank::new(1), SegmentId::REGISTERED_FIRST, 0).unwrap();
+        let dropped = world.alloc::<u64>(4).unwrap();
+        world.barrier().unwrap();
+        let fails = world.rank() == Rank::new(0);
+        if fails {
+            world.put(GlobalPtr::<u64>::from_address(nowhere).unwrap(), &[1]).unwrap();
+        }
+        drop(dropped);
+        assert_eq!(world.alloc::<u64>(4).map(drop), Ok(()), "{platform:?}");
+        let failed = Err(Error::Failed(Failure::OutOfBounds(nowhere)));
+        assert_eq!(world.quiet(), if fails { failed } else { Ok(()) }, "{platform:?}: the failure is still to be told");
         world.barrier().unwrap();
     });
 }
