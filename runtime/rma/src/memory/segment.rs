@@ -74,7 +74,7 @@ impl<T> Individual<'_, T> {
     fn have_operations_ended(&self) -> bool {
         let start = self.context.own_address(SegmentId::INDIVIDUAL, self.offset);
         let memory = self.context.reach.cells(start, (self.length * size_of::<T>()) as u64).expect("it is in the heap");
-        let has_ended = || !self.context.engine().borrow().accesses(start, memory);
+        let has_ended = || !self.context.engine().borrow().accesses(self.context.shared(), start, memory);
         // A rank that panics does not wait.
         has_ended()
             || !std::thread::panicking()

@@ -2,11 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId, Shape};
-use pelago_platform::Fault;
+use pelago_base::{AddressLayout, GlobalAddress, Instant, Rank, SegmentId, Shape};
+use pelago_platform::{Fault, Rail};
 use pelago_rma::{Error, GlobalPtr, World};
 
-use super::scripted::{HEAP_BYTES, RANKS, lone};
+use super::scripted::{HEAP_BYTES, Kind, RANKS, lone};
 
 /// The only rank of its job: an allocation waits for no other rank.
 fn only() -> World {
@@ -101,6 +101,24 @@ fn what_does_not_fit_is_refused_and_what_is_dropped_is_free() {
     let whole = world.register(vec![0_u8; whole]).unwrap();
     let too_long = world.register(vec![0_u8; whole.len() + 1]).map(drop);
     assert_eq!(too_long, Err(Error::TooLong { what: "registered region", bytes: whole.len() + 1, limit: whole.len() }));
+}
+
+/// A short put to own memory by a network: the transport has captured its bytes.
+#[test]
+fn memory_is_free_after_the_writes_of_its_owner_have_arrived() {
+    for arrives in [true, false] {
+        let (world, script) = lone(RANKS);
+        let memory = world.alloc_individual::<u64>(1).unwrap();
+        let place = memory.ptr(0);
+        world.on(Rail::new(1).unwrap()).put(place, &[1]).unwrap();
+        assert_eq!(script.lock().unwrap().kinds, [Kind::Write]);
+        if arrives {
+            script.lock().unwrap().wakes = Some(Box::new(|script| script.complete(0, Ok(0))));
+        }
+        drop(memory);
+        assert_eq!(world.now() == Instant::ZERO, arrives, "the drop waits");
+        assert_eq!(world.alloc_individual::<u64>(1).unwrap().ptr(0) == place, arrives, "the write would change the next object");
+    }
 }
 
 #[test]

@@ -216,9 +216,13 @@ impl Engine {
         self.order.live() == 0
     }
 
-    /// Whether an operation that has not ended accesses any of these bytes of this rank, which begin at `address`.
-    pub(crate) fn accesses(&self, address: GlobalAddress, memory: Cells<'_>) -> bool {
-        let accesses = |id| self.work(id).and_then(|work| work.task.as_ref()).is_some_and(|task| task.accesses(address, memory));
+    /// Whether an operation that has not ended accesses any of these bytes of this rank, which begin at `address`. A captured write to this rank counts,
+    /// because its address is not stored.
+    pub(crate) fn accesses(&self, shared: &Shared, address: GlobalAddress, memory: Cells<'_>) -> bool {
+        let accesses = |id| match self.work(id) {
+            Some(work) => work.task.as_ref().is_some_and(|task| task.accesses(address, memory)),
+            None => self.target_of(id) == Some(shared.rank),
+        };
         self.order.live_ids().any(accesses)
     }
 
