@@ -290,7 +290,7 @@ impl Context {
                 let on =
                     if is_alone { word.and_then(|word| self.line_of_own(word)).map_or(on, For::Line) } else { For::Anything };
                 let woken = shared.wait.park(on, due, &mut look_again);
-                if let Woken::Fault(fault) = woken {
+                if let (Woken::Fault(fault), None) = (woken, &outcome) {
                     // The awaited event may have occurred nevertheless; then the next wait reports the fault.
                     return ready()?.ok_or(fault.into());
                 }

@@ -227,6 +227,27 @@ fn a_wait_ends_with_what_it_waits_for_when_it_is_woken() {
     assert_eq!(put.wait(), Ok(()));
 }
 
+/// A condition may take what it returns, such as a message from a queue: then it cannot return it again.
+#[test]
+fn what_a_sleeping_wait_has_found_is_returned_although_a_fault_ends_the_sleep() {
+    let (world, script) = job();
+    let calls = |found_at: u32| {
+        let mut calls = 0;
+        let ended = world.wait_for("a message", None, || {
+            calls += 1;
+            if calls == found_at {
+                script.lock().unwrap().fault = Some(Fault::Aborted);
+            }
+            Ok((calls == found_at).then_some(7))
+        });
+        (ended, calls)
+    };
+    let (ended, all) = calls(u32::MAX);
+    assert_eq!(ended, Err(Error::Fault(Fault::Deadlock)));
+    // The last call follows the sleep, and the one before is that of the sleeping wait.
+    assert_eq!(calls(all - 1), (Ok(7), all - 1));
+}
+
 #[test]
 fn a_wait_with_a_limit_sleeps_until_then_and_no_longer() {
     let (world, script) = job();

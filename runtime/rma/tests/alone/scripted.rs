@@ -539,7 +539,8 @@ impl Wait for Restless {
 
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         if ready() {
-            return Woken::Look;
+            // The system reports a fault first, whatever else has occurred.
+            return self.fault().map_or(Woken::Look, Woken::Fault);
         }
         let mut script = self.0.lock().unwrap();
         assert!(script.sleeps, "whoever sleeps says so to the transport");
