@@ -35,6 +35,10 @@ fn joined(from: Shape, to: Shape) -> Result<(Shape, Shape)> {
     from.matches(&to)?;
     from.extent()?;
     to.extent()?;
+    if from.bytes()? == 0 {
+        // The other counts may be of any size.
+        return Ok((Shape::contiguous(0), Shape::contiguous(0)));
+    }
     let (from_joined, to_joined) = (from.canonical(), to.canonical());
     Ok(if from_joined.matches(&to_joined).is_ok() { (from_joined, to_joined) } else { (from, to) })
 }

@@ -214,6 +214,26 @@ fn packed_values_travel_in_the_blocks_of_the_target() {
     });
 }
 
+/// The other counts of an empty shape may be of any size.
+#[test]
+fn empty_shapes_transfer_nothing() {
+    on_every_platform(&[2], |world, _| {
+        let memory = world.alloc::<u64>(4).unwrap();
+        let (here, there) = (memory.at(world.rank(), 0), memory.at(world.rank().next(2), 0));
+        memory.local().fill(7);
+        world.barrier().unwrap();
+        for counts in [[0, u64::MAX, 1], [0, 1 << 40, 1 << 40]] {
+            let shape = Shape { block: 2, counts, strides: [1, 2, 4] };
+            assert_eq!(world.put_strided(there, shape, &[1; 4], shape).map(|put| put.wait()), Ok(Ok(())));
+            assert_eq!(world.copy_strided(there, shape, here, shape).map(|copy| copy.wait()), Ok(Ok(())));
+            let mut found = [1; 4];
+            assert_eq!((world.get_strided(there, shape, &mut found, shape), found), (Ok(()), [1; 4]));
+        }
+        world.barrier().unwrap();
+        assert_eq!(memory.local().to_vec(), [7; 4]);
+    });
+}
+
 #[test]
 fn shapes_that_do_not_fit_are_refused() {
     run(Platform::Mapped, 1, |world| {
