@@ -10,8 +10,10 @@ impl Context {
     /// Waits for all of `handles`.
     ///
     /// # Errors
-    /// The first failure among them, after all have ended, or [`Error::Forgotten`]; the job has a fault.
+    /// The first failure among them, after all have ended, or [`Error::Forgotten`]; the job has a fault. A handle belongs to another context: then
+    /// the call waits for none, and counts no failure as reported.
     pub fn wait_all(&self, handles: &[Handle<'_>]) -> Result<()> {
+        handles.iter().try_for_each(|handle| self.own(handle).map(drop))?;
         let mut failure = Ok(());
         for handle in handles {
             match self.own(handle)?.map_or(Ok(()), |id| self.wait_id(id)) {

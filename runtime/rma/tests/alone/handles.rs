@@ -60,6 +60,19 @@ fn all_of_several_operations_are_waited_for() {
     assert_eq!((world.quiet(), world.wait_all(&[])), (Ok(()), Ok(())), "their handles have told");
 }
 
+/// An error that concerns the call must not hide the failure of an operation.
+#[test]
+fn a_wait_for_handles_of_several_contexts_reports_no_failure_as_told() {
+    let (world, script) = lone(RANKS);
+    let other = world.context_factory().context().unwrap();
+    let handles = [world.put(word(1), &[1]).unwrap(), other.put(word(1), &[1]).unwrap()];
+    let lost = Failure::PeerLost(Rank::new(1));
+    complete(&world, &script, 0, Err(lost));
+    assert_eq!(world.wait_all(&handles), Err(Error::ForeignHandle));
+    assert_eq!(world.quiet(), Err(Error::Failed(lost)));
+    complete(&world, &script, 1, Ok(0));
+}
+
 #[test]
 fn one_of_several_operations_is_waited_for() {
     let (world, script) = lone(RANKS);
