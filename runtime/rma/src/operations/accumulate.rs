@@ -3,6 +3,7 @@
 use pelago_base::AtomicOperator;
 use pelago_memory::{NumberKind, Pod, Word};
 
+use super::check_end;
 use super::indexed::check;
 use crate::memory::segment::known;
 use crate::{Context, GlobalPtr, Handle, Ordered, Result};
@@ -131,7 +132,7 @@ impl Context {
     /// Cost: as [`accumulate_all`](Self::accumulate_all).
     ///
     /// # Errors
-    /// The numbers of indices and values differ; as [`accumulate`](Self::accumulate).
+    /// The numbers of indices and values differ; an element lies past the last address: then no number has changed; as [`accumulate`](Self::accumulate).
     pub fn accumulate_indexed<T: Number>(
         &self,
         at: GlobalPtr<T>,
@@ -140,6 +141,10 @@ impl Context {
         values: &[T],
     ) -> Result<()> {
         check(places.len(), values.len())?;
+        if let Some(last) = places.iter().max() {
+            let end = last.checked_add(1).and_then(|elements| elements.checked_mul(size_of::<T>() as u64));
+            check_end(at.address(), end.unwrap_or(u64::MAX))?;
+        }
         self.accumulate_each(at, accumulation, places.iter().copied().zip(values.iter().copied()))
     }
 

@@ -3,7 +3,7 @@
 use pelago_base::Shape;
 use pelago_memory::Pod;
 
-use super::joined;
+use super::{check_end, joined};
 use crate::progress::record::{Audience, Terms};
 use crate::progress::striping::Stripes;
 use crate::progress::task::{End, Move, Task};
@@ -19,7 +19,7 @@ impl Context {
     /// Cost: both ends mapped: one copy, which completes before the call returns. Otherwise one operation of the transport.
     ///
     /// # Errors
-    /// The job has a fault while the call waits for room. The handle or `quiet` reports an invalid address.
+    /// An end extends past the last address; the job has a fault while the call waits for room. The handle or `quiet` reports an invalid address.
     #[inline]
     pub fn copy<T: Pod>(&self, from: GlobalPtr<T>, to: GlobalPtr<T>, count: usize) -> Result<Handle<'_>> {
         let shape = Shape::contiguous(count as u64);
@@ -56,6 +56,8 @@ impl Context {
         let element = size_of::<T>() as u64;
         let (from_shape, to_shape) = joined(from_shape.scaled(element)?, to_shape.scaled(element)?)?;
         let (source, target) = (from.address(), to.address());
+        check_end(source, from_shape.extent()?)?;
+        check_end(target, to_shape.extent()?)?;
         let (from, to) = (End::Global(source), End::Global(target));
         let bytes = if from_shape.counts == [1; 3] { from_shape.bytes()? } else { self.strided_bytes(from_shape)? };
         let mut moving = Move { from, to, from_shape, to_shape, by_size: false, stripes: Stripes::Whole };

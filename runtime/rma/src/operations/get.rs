@@ -6,7 +6,7 @@ use pelago_base::{GlobalAddress, Shape};
 use pelago_memory::{Cells, Pod, copy_strided};
 use zerocopy::IntoBytes;
 
-use super::{joined, shape_in_slice};
+use super::{check_end, joined, shape_in_slice};
 use crate::buffer::{Buffer, Spare};
 use crate::progress::record::{Audience, Terms};
 use crate::progress::striping::Stripes;
@@ -69,6 +69,7 @@ impl Context {
         let from_shape = from_shape.scaled(size_of::<T>() as u64)?;
         let (from_shape, into_shape) = joined(from_shape, into_shape)?;
         let bytes = self.strided_bytes(from_shape)?;
+        check_end(from.address(), from_shape.extent()?)?;
         let target = Cells::from_mut(into);
         if let Some(source) = self.reach.cells(from.address(), from_shape.extent()?) {
             copy_strided(source, from_shape, target, into_shape);

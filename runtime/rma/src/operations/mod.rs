@@ -16,8 +16,9 @@ mod raw;
 pub(crate) mod reduction;
 pub(crate) mod signal;
 
-use pelago_base::Shape;
+use pelago_base::{GlobalAddress, Shape};
 use pelago_memory::Pod;
+use pelago_platform::Failure;
 
 use crate::{Error, Result};
 
@@ -28,6 +29,11 @@ fn shape_in_slice<T: Pod>(shape: Shape, length: usize) -> Result<Shape> {
         return Err(Error::ShapePastSlice { needed, length });
     }
     Ok(shape.scaled(size_of::<T>() as u64)?)
+}
+
+/// Refuses `bytes` bytes from `start` on that reach past the last address: further ones would be taken for the first addresses.
+fn check_end(start: GlobalAddress, bytes: u64) -> Result<()> {
+    start.bits().checked_add(bytes).map(drop).ok_or(Error::Failed(Failure::OutOfBounds(start)))
 }
 
 /// Merges adjacent blocks of two shapes with equal blocks and counts, as far as both permit.

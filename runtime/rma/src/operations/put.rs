@@ -4,7 +4,7 @@ use pelago_base::{GlobalAddress, Shape};
 use pelago_memory::{Pod, write_strided};
 use zerocopy::IntoBytes;
 
-use super::{joined, shape_in_slice};
+use super::{check_end, joined, shape_in_slice};
 use crate::buffer::Buffer;
 use crate::progress::record::{Audience, Terms};
 use crate::progress::striping::Stripes;
@@ -41,7 +41,7 @@ impl Context {
     /// [takes blocks](pelago_platform::Capabilities::blocks_max), else one for each block of `to`.
     ///
     /// # Errors
-    /// The shapes differ, or `from_shape` extends past `from`.
+    /// The shapes differ, `from_shape` extends past `from`, or `to_shape` past the last address; otherwise as [`put`](Self::put).
     pub fn put_strided<T: Pod>(&self, to: GlobalPtr<T>, to_shape: Shape, from: &[T], from_shape: Shape) -> Result<Handle<'_>> {
         self.put_strided_after(Terms::FREE, to, to_shape, from, from_shape)
     }
@@ -101,6 +101,7 @@ impl Context {
         let to_shape = to_shape.scaled(size_of::<T>() as u64)?;
         let (from_shape, to_shape) = joined(from_shape, to_shape)?;
         let bytes = self.strided_bytes(from_shape)?;
+        check_end(to.address(), to_shape.extent()?)?;
         if terms == Terms::FREE
             && let Some(target) = self.reach.cells(to.address(), to_shape.extent()?)
         {

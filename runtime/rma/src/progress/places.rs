@@ -36,6 +36,7 @@ impl Places {
         let block = |&place: &u64| Some(Block { offset: place.checked_mul(value_bytes)?, bytes: value_bytes });
         let places = places.iter().map(block).collect::<Option<Box<[_]>>>()?;
         let envelope = Blocks::List(&places).envelope().ok()?;
+        start.bits().checked_add(envelope.end)?;
         let address = further(start, envelope.start);
         let span = Span { address, bytes: envelope.end - envelope.start };
         let (stripes, packed) = (Stripes::Whole, Shape::contiguous(0));

@@ -2,7 +2,7 @@
 
 use pelago_base::{AddressLayout, Event, Rank, SegmentId, Shape};
 use pelago_platform::Failure;
-use pelago_rma::{Error, GlobalPtr};
+use pelago_rma::{Accumulation, Error, GlobalPtr};
 
 use pelago_test_support::threads::{HEAP_BYTES, Platform, on_every_platform, run, run_counted};
 
@@ -172,6 +172,38 @@ fn indexed_transfers_are_checked() {
         let got = world.get_indexed(there, &[1, past], &mut [0; 2]);
         assert!(matches!(got, Err(Error::Failed(Failure::OutOfBounds(_)))), "{got:?}");
         world.barrier().unwrap();
+    });
+}
+
+/// Addresses have 64 bits, so that an index or a stride near 2^64 bytes would lead to elements before the first one.
+#[test]
+fn what_reaches_past_the_last_address_does_not_begin_again() {
+    on_every_platform(&[2], |world, platform| {
+        let memory = world.alloc::<u64>(20).unwrap();
+        let (here, there) = (memory.at(world.rank(), 10), memory.at(world.rank().next(2), 10));
+        world.barrier().unwrap();
+        // Two elements back, and none.
+        for index in [(1 << 61) - 2, 1 << 61] {
+            let (places, mut found) = ([0, index], [5; 2]);
+            let shape = Shape::strided(2, 1, index);
+            let refused = [
+                world.put_indexed(there, &places, &[1; 2]).and_then(|put| put.wait()),
+                world.get_indexed(there, &places, &mut found),
+                world.accumulate_indexed(there, &places, Accumulation::Sum, &[1; 2]),
+                world.accumulate_indexed(there, &places, Accumulation::Max, &[1; 2]),
+                world.put_strided(there, shape, &[1; 2], Shape::strided(2, 1, 1)).and_then(|put| put.wait()),
+                world.get_strided(there, shape, &mut found, Shape::strided(2, 1, 1)),
+                world.copy_strided(here, Shape::strided(2, 1, 1), there, shape).and_then(|copy| copy.wait()),
+                world.copy_strided(there, shape, here, Shape::strided(2, 1, 1)).and_then(|copy| copy.wait()),
+            ];
+            assert!(
+                refused.iter().all(|refused| matches!(refused, Err(Error::Failed(Failure::OutOfBounds(_)) | Error::Shape(_)))),
+                "{platform:?}: {refused:?}"
+            );
+            assert_eq!(found, [5; 2]);
+        }
+        world.barrier().unwrap();
+        assert_eq!(memory.local().to_vec(), [0; 20], "{platform:?}");
     });
 }
 
