@@ -30,11 +30,14 @@ pub(super) struct Entry {
     pub(super) run: Run,
     /// Number of words of a message.
     pub(super) record_words: usize,
+    /// A hash of the functions up to this one, by which a function of another set is detected.
+    pub(super) print: u64,
 }
 
-/// A registered function with an argument of type `A` and a reply of type `R`.
+/// A registered function with an argument of type `A` and a reply of type `R`. It belongs to the set in which it was registered.
 pub struct Function<A, R = ()> {
     pub(super) number: u16,
+    pub(super) print: u64,
     types: PhantomData<fn(A) -> R>,
 }
 
@@ -170,8 +173,9 @@ impl Functions {
         let name = core::any::type_name::<fn(A) -> R>().bytes();
         self.print =
             name.fold(self.print ^ record_words as u64, |print, byte| (print ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3));
-        self.entries.push(Entry { run, record_words });
-        Function { number, types: PhantomData }
+        let print = self.print;
+        self.entries.push(Entry { run, record_words, print });
+        Function { number, print, types: PhantomData }
     }
 
     /// Returns a hash by which ranks detect that they registered different functions.
@@ -182,6 +186,11 @@ impl Functions {
     /// Number of words of the longest message, including the header of its run.
     pub(super) fn record_words_max(&self) -> usize {
         self.entries.iter().map(|entry| 1 + entry.record_words).max().unwrap_or(0)
+    }
+
+    /// Returns the hash of each function, by its number.
+    pub(super) fn prints(&self) -> Box<[u64]> {
+        self.entries.iter().map(|entry| entry.print).collect()
     }
 
     pub(super) fn into_entries(self) -> Vec<Entry> {

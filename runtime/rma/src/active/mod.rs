@@ -127,6 +127,8 @@ pub struct ActiveMessages<'w> {
     /// The memory of the queue.
     memory: Symmetric<'w, u64>,
     inbox: Rc<Inbox>,
+    /// The hash of each function, by its number.
+    prints: Box<[u64]>,
     /// By rank; allocated with the first message to it.
     outboxes: RefCell<Vec<Option<Box<Outbox>>>>,
     replies: RefCell<Replies>,
@@ -157,6 +159,7 @@ impl<'w> ActiveMessages<'w> {
         }
         let memory = world.alloc(layout.words())?;
         let offset = world.reach().addresses().offset(memory.at(world.rank(), 0).address());
+        let prints = functions.prints();
         let inbox = Rc::new(Inbox::new(layout, offset, functions));
         let background: Rc<dyn Background> = inbox.clone();
         world.go_on_with(&background)?;
@@ -166,6 +169,7 @@ impl<'w> ActiveMessages<'w> {
             layout,
             memory,
             inbox,
+            prints,
             outboxes: RefCell::default(),
             replies: RefCell::new(Replies::new(settings.calls, offset / 8 + layout.reply(0) as u64)),
             sent: Cell::new(0),
@@ -183,10 +187,10 @@ impl<'w> ActiveMessages<'w> {
     /// a fault.
     ///
     /// # Panics
-    /// The job has no such rank.
+    /// The job has no such rank; the function belongs to another set, in which functions of other types precede it.
     #[inline]
     pub fn send<A: Pod>(&self, to: Rank, function: Function<A>, argument: A) -> Result<()> {
-        self.push(to, function.number, None, &argument)
+        self.push(to, self.number_of(function), None, &argument)
     }
 
     /// Runs `function` with `argument` at rank `to`, and returns its result in a reply.
@@ -195,9 +199,13 @@ impl<'w> ActiveMessages<'w> {
     ///
     /// # Errors
     /// `TooMany`: as many calls as [`QueueSettings::calls`] permits have replies that were not taken; as [`send`](Self::send).
+    ///
+    /// # Panics
+    /// As [`send`](Self::send).
     pub fn call<A: Pod, R: Pod>(&self, to: Rank, function: Function<A, R>, argument: A) -> Result<Reply<'_, 'w, R>> {
+        let number = self.number_of(function);
         let place = self.replies.borrow_mut().take(|place| self.arrived(place))?;
-        match self.push(to, function.number, Some(place.word()), &argument) {
+        match self.push(to, number, Some(place.word()), &argument) {
             Ok(()) => Ok(Reply::new(self, to, place)),
             Err(error) => {
                 self.replies.borrow_mut().give_unused(place);
@@ -274,6 +282,13 @@ impl<'w> ActiveMessages<'w> {
     /// The world of these active messages.
     pub fn world(&self) -> &'w World {
         self.world
+    }
+
+    /// Returns the number of a function, whose target expects an argument of its type.
+    #[inline]
+    fn number_of<A, R>(&self, Function { number, print, .. }: Function<A, R>) -> u16 {
+        assert!(self.prints.get(usize::from(number)) == Some(&print), "the function belongs to another set of active messages");
+        number
     }
 
     #[inline]

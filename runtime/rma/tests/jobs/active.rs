@@ -273,6 +273,26 @@ fn a_failure_of_a_function_is_everybody_s_at_the_next_barrier() {
     });
 }
 
+/// The target would take the argument for that of another function.
+#[test]
+fn a_function_of_another_set_is_refused() {
+    run(Platform::Mapped, 1, |world| {
+        let (mut one, mut other) = (Functions::new(), Functions::new());
+        let (word, _) = (one.register(|_: &Call<'_>, _: u64| ()), one.register(|_: &Call<'_>, _: u64| ()));
+        let pair = other.register(|_: &Call<'_>, _: [u64; 2]| ());
+        let behind = other.register(|_: &Call<'_>, _: u64| ());
+        let answer = other.register_with_reply(|_: &Call<'_>, _: u64| 1_u64);
+        let messages = ActiveMessages::new(world, one, QueueSettings { calls: 1, ..QueueSettings::default() }).unwrap();
+        let is_refused = |send: &dyn Fn() -> Result<(), Error>| catch_unwind(AssertUnwindSafe(send)).is_err();
+        let me = world.rank();
+        assert!(!is_refused(&|| messages.send(me, word, 1)));
+        assert!(is_refused(&|| messages.send(me, pair, [1, 2])));
+        assert!(is_refused(&|| messages.send(me, behind, 1)), "a function of other types precedes it");
+        assert!((0..2).all(|_| is_refused(&|| messages.call(me, answer, 1).map(drop))), "and takes no place for a reply");
+        assert_eq!((messages.barrier(), messages.counters().run), (Ok(()), 1));
+    });
+}
+
 #[test]
 fn a_message_whose_function_panics_has_run_and_those_behind_it_run_once() {
     const MESSAGES: u64 = 6;
