@@ -239,7 +239,8 @@ impl<'w> ActiveMessages<'w> {
     /// Cost: one allreduce, or a few if messages are still in flight.
     ///
     /// # Errors
-    /// A function [failed](Call::fail) on some rank since the last barrier; as [`send`](Self::send).
+    /// A function [failed](Call::fail) on some rank since the last barrier; an operation of some rank has failed and was not reported, and may be that of a
+    /// batch; as [`send`](Self::send).
     pub fn barrier(&self) -> Result<()> {
         // The other ranks wait for this rank even after an error here, unless the job has a fault.
         let mut flushed = self.flush();
@@ -247,12 +248,21 @@ impl<'w> ActiveMessages<'w> {
             if let Err(error @ Error::Failed(_) | error @ Error::Fault(_)) = flushed {
                 return Err(error);
             }
-            self.world.quiet()?;
+            let quiet = match self.world.quiet() {
+                untold @ Err(Error::Failed(_)) => untold,
+                quiet => Ok(quiet?),
+            };
             let run = self.inbox.run.get();
-            let mut sums = [self.sent.get(), run, u64::from(self.inbox.has_failed()), u64::from(flushed.is_err())];
+            let [failed, untold, full] = [self.inbox.has_failed(), quiet.is_err(), flushed.is_err()].map(u64::from);
+            // Two numbers of ranks in one word.
+            let mut sums = [self.sent.get(), run, untold << u32::BITS | failed, full];
             self.world.allreduce(&mut sums, |one, other| one + other)?;
             self.nothing_lost()?;
-            let [sent, all_run, failed, full] = sums;
+            let [sent, all_run, both, full] = sums;
+            let (untold, failed) = (both >> u32::BITS, both & u64::from(u32::MAX));
+            if untold > 0 {
+                return quiet.and(Err(Error::Invalid("an operation of another rank failed before a barrier of active messages")));
+            }
             if sent == all_run && failed > 0 {
                 return Err(self.inbox.take_failure().unwrap_or(Error::Invalid("an active message failed on another rank")));
             }

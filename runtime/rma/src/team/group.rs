@@ -310,7 +310,8 @@ impl<'w> Group<'w> {
     /// Cost: log₂ n messages per member; one atomic if members share cores; one contribution where the network combines for the team.
     ///
     /// # Errors
-    /// An operation has failed and was not reported, or the job has a fault.
+    /// An operation has failed and was not reported: then this member has not entered the barrier, and the others wait until it calls again. The job has
+    /// a fault.
     pub fn barrier(&self) -> Result<()> {
         self.context.quiet()?;
         self.meeting.barrier(self.context)

@@ -200,7 +200,8 @@ impl World {
     /// Cost: log₂ n messages per rank; one atomic if ranks share cores; one contribution where the network combines for all ranks.
     ///
     /// # Errors
-    /// An operation has failed and was not reported, or the job has a fault.
+    /// An operation has failed and was not reported: then this rank has not entered the barrier, and the others wait until it calls again. The job has a
+    /// fault.
     #[inline]
     pub fn barrier(&self) -> Result<()> {
         self.context.quiet()?;

@@ -5,13 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pelago_base::{Duration, Event, Rank};
+use pelago_base::{AddressLayout, Duration, Event, Rank, SegmentId};
+use pelago_platform::Failure;
 use pelago_rma::active::{ActiveMessages, Call, Functions, Next, PREPARED, QueueSettings};
-use pelago_rma::{Error, World};
+use pelago_rma::{Error, GlobalPtr, World};
 
 use super::barriers::Random;
 use pelago_test_support::counting::allocations;
-use pelago_test_support::threads::{Platform, on_every_platform, run, run_counted};
+use pelago_test_support::threads::{HEAP_BYTES, Platform, on_every_platform, run, run_counted};
 
 /// Queues so short that they are full most of the time.
 const SHORT: QueueSettings = QueueSettings { slots: 2, batch_bytes: 64, calls: 4, limit: None };
@@ -290,6 +291,31 @@ fn a_function_of_another_set_is_refused() {
         assert!(is_refused(&|| messages.send(me, behind, 1)), "a function of other types precedes it");
         assert!((0..2).all(|_| is_refused(&|| messages.call(me, answer, 1).map(drop))), "and takes no place for a reply");
         assert_eq!((messages.barrier(), messages.counters().run), (Ok(()), 1));
+    });
+}
+
+/// The other ranks would wait for a rank that leaves the barrier by itself.
+#[test]
+fn a_failed_operation_of_one_rank_ends_the_barrier_of_all() {
+    on_every_platform(&[3], |world, platform| {
+        let (count, mut functions) = (Rc::new(Cell::new(0)), Functions::new());
+        let counted = count.clone();
+        let increment = functions.register(move |_: &Call<'_>, by: u64| counted.set(counted.get() + by));
+        let messages = ActiveMessages::new(world, functions, SHORT).unwrap();
+        let layout = AddressLayout::new(world.size(), HEAP_BYTES).unwrap();
+        let nowhere = layout.encode(Rank::new(1), SegmentId::REGISTERED_FIRST, 0).unwrap();
+        let fails = world.rank() == Rank::new(0);
+        world.ranks().for_each(|rank| messages.send(rank, increment, 1).unwrap());
+        if fails {
+            world.put(GlobalPtr::<u64>::from_address(nowhere).unwrap(), &[1]).unwrap();
+        }
+        let expected = if fails {
+            Error::Failed(Failure::OutOfBounds(nowhere))
+        } else {
+            Error::Invalid("an operation of another rank failed before a barrier of active messages")
+        };
+        assert_eq!(messages.barrier(), Err(expected), "{platform:?}");
+        assert_eq!((messages.barrier(), count.get()), (Ok(()), 3), "{platform:?}");
     });
 }
 
