@@ -2,7 +2,7 @@
 
 use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pelago_base::{GlobalAddress, Rank, SegmentId, Topology};
 use pelago_memory::{Heap, Reach, Space};
@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) reach: Reach,
     pub(crate) topology: Topology,
     bootstrap: Mutex<Box<dyn Bootstrap>>,
+    /// Whether this rank waits in the bootstrap for the others to leave.
+    is_leaving: AtomicBool,
     /// Allocated on first use.
     individual: Mutex<Option<Box<Heap>>>,
     /// The addresses of registered memory, starting with the first segment for registrations. Allocated on first use.
@@ -63,6 +65,7 @@ impl Shared {
             wait,
             virtual_time,
             bootstrap: Mutex::new(bootstrap),
+            is_leaving: AtomicBool::new(false),
             individual: Mutex::new(None),
             registered: Mutex::new(None),
             tolerates_peer_failures: AtomicBool::new(false),
@@ -148,8 +151,26 @@ impl Shared {
     }
 
     /// Returns the address that `peer` has published for a transport.
+    ///
+    /// # Errors
+    /// The bootstrap does not know it, or is in use because this rank leaves: its progress may call this function in the same thread.
     pub(crate) fn address_of(&self, peer: Rank, transport: &str) -> Result<Address> {
-        Ok(Address(self.bootstrap().lookup(peer, transport)?))
+        let mut bootstrap = match self.bootstrap.try_lock() {
+            Ok(bootstrap) => bootstrap,
+            Err(TryLockError::WouldBlock) if self.is_leaving.load(Ordering::Relaxed) => {
+                return Err(Error::Invalid("a rank that leaves the job connects to no further rank"));
+            }
+            Err(_) => self.bootstrap(),
+        };
+        Ok(Address(bootstrap.lookup(peer, transport)?))
+    }
+
+    /// Returns when all ranks leave; calls `meanwhile` now and then.
+    pub(crate) fn leave_together(&self, meanwhile: &mut dyn FnMut() -> bool) -> Result<()> {
+        self.is_leaving.store(true, Ordering::Relaxed);
+        let left = self.bootstrap().barrier(meanwhile);
+        self.is_leaving.store(false, Ordering::Relaxed);
+        Ok(left?)
     }
 
     pub(crate) fn bootstrap(&self) -> MutexGuard<'_, Box<dyn Bootstrap>> {

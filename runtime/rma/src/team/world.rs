@@ -83,7 +83,8 @@ impl World {
         self.leave()
     }
 
-    /// As [`finish`](Self::finish), for a world to which other references exist: it must not be used afterwards. Collective.
+    /// As [`finish`](Self::finish), for a world to which other references exist: it must not be used afterwards. Collective. Until all ranks have called
+    /// it, background work and the function of [`on_peer_lost`](Self::on_peer_lost) run; their operations reach only ranks that this rank has reached before.
     ///
     /// # Errors
     /// As [`finish`](Self::finish).
@@ -115,7 +116,7 @@ impl World {
             }
             moved
         };
-        Ok(self.context.shared().bootstrap().barrier(&mut meanwhile)?)
+        self.context.shared().leave_together(&mut meanwhile)
     }
 
     /// Allocates `count` zeroed values on every rank, at the same offset of its memory. Collective; `count` is the same on every rank.

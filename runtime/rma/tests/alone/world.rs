@@ -1,12 +1,14 @@
 //! Joining and leaving a job.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, mpsc};
 
 use pelago_base::{AddressLayout, Rank, SegmentId, Team};
-use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Group, World};
+use pelago_rma::{Advance, Background, BarrierAlgorithm, Context, Error, GlobalPtr, Group, Result, World};
 
-use super::scripted::{HEAP_BYTES, Script, lone, lone_with, parts};
+use super::scripted::{HEAP_BYTES, RANKS, Script, lone, lone_with, parts, word};
 
 #[test]
 fn a_rank_publishes_how_others_reach_it() {
@@ -78,4 +80,37 @@ fn barriers_tell_of_failures_as_quiet_does() {
         let ended = [barrier(&world, &group), barrier(&world, &group)];
         assert_eq!(ended, [Err(Error::Failed(failure)), Ok(())]);
     }
+}
+
+/// Background work that puts a word to a rank.
+struct Puts(u32, RefCell<Option<Result<()>>>);
+
+impl Background for Puts {
+    fn advance(&self, context: &Context) -> Advance {
+        let put = context.put(word(self.0), &[1]).map(drop);
+        self.1.replace(Some(put));
+        Advance::Done
+    }
+}
+
+/// The rank waits in its bootstrap, which has the addresses of the others. In a thread of its own, because the rank would wait for itself.
+#[test]
+fn a_rank_that_leaves_does_not_wait_for_itself() {
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        let (world, script) = lone(RANKS);
+        world.put(word(1), &[1]).unwrap();
+        script.lock().unwrap().complete(0, Ok(0));
+        world.quiet().unwrap();
+        let puts = [1, 2].map(|rank| Rc::new(Puts(rank, RefCell::default())));
+        for puts in &puts {
+            let background: Rc<dyn Background> = puts.clone();
+            world.go_on_with(&background).unwrap();
+        }
+        let left = world.leave();
+        tell.send((left, puts.map(|puts| puts.1.take()))).unwrap();
+    });
+    let (left, [before, new]) = told.recv_timeout(std::time::Duration::from_secs(60)).expect("it leaves");
+    assert_eq!((left, before), (Ok(()), Some(Ok(()))));
+    assert_eq!(new, Some(Err(Error::Invalid("a rank that leaves the job connects to no further rank"))));
 }
