@@ -102,7 +102,8 @@ impl<T> Drop for Individual<'_, T> {
 
 /// Memory that the program already owned, made accessible to all ranks; returned by [`Context::register`].
 ///
-/// The drop ends the registration and waits for peers that access the memory.
+/// The drop ends the registration and waits for peers that access the memory, for at most 10 s and as long as the job has no fault. If one still does
+/// then, the memory is leaked.
 pub struct Registered<'c, T: Pod> {
     registration: Registration<'c>,
     pointer: *mut T,
@@ -302,8 +303,9 @@ impl Context {
     /// As [`register`](Self::register), for memory with another owner: static data, a stack, a foreign allocator.
     ///
     /// # Safety
-    /// `length` values from `pointer` on are valid for reads and writes, and no references to them are created, until the
-    /// registration is dropped; if it is forgotten, for ever.
+    /// `length` values from `pointer` on are aligned and valid for reads and writes, and no references to them are created, until
+    /// [`unregister`](Registered::unregister) has returned without an error. If it returns an error, or if the registration is forgotten, for ever. A
+    /// drop ends the registration as `unregister` does and does not say whether it has succeeded: it gives up after 10 s, or if the job has a fault.
     ///
     /// # Errors
     /// As [`register`](Self::register).

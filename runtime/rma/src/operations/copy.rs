@@ -28,7 +28,7 @@ impl Context {
 
     /// Copies the blocks of `from_shape` from `from` on to those of `to_shape` from `to` on. Shapes are in elements.
     ///
-    /// Blocks of another rank lie in one heap or registered region, gaps included.
+    /// Blocks of another rank lie in one heap or registered region, gaps included. Blocks of the two shapes do not overlap.
     ///
     /// Cost: both ends mapped: no packing, one copy. Otherwise, if one end is a heap of this rank, one operation of a transport that
     /// [takes blocks](pelago_platform::Capabilities::blocks_max), which reads or writes the heap in place; otherwise one per block.

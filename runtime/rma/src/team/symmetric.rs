@@ -8,7 +8,9 @@ use crate::{GlobalPtr, World};
 
 /// Values that every rank of the job has, at the same offset of its memory; returned by [`World::alloc`].
 ///
-/// The drop is not collective: the memory is reused after all ranks have dropped their values and one allocates again.
+/// The drop is not collective: the memory is reused after all ranks have dropped their values and one allocates again. The allocation waits for operations
+/// of the world on dropped values. Operations of other [contexts](crate::Context::context_factory) must have ended before the drop, or they may write to
+/// the next values.
 pub struct Symmetric<'w, T> {
     world: &'w World,
     slot: usize,
