@@ -176,10 +176,14 @@ fn memory_is_given_back_when_all_puts_have_arrived() {
     world.put(registered.ptr(0), &[1]).unwrap();
     let first = world.alloc::<u64>(1).unwrap();
     let _second = world.alloc::<u64>(1).unwrap();
+    let place = first.at(ME, 0);
+    world.put(place, &[7]).unwrap();
     drop(first);
     assert_eq!(world.alloc::<u64>(1).map(drop), Err(Error::Fault(Fault::Deadlock)), "the put has yet to arrive");
+    assert_eq!(world.get(place), Ok(7), "it is not cleared before that");
     script.lock().unwrap().complete(0, Ok(0));
-    assert!(world.alloc::<u64>(1).is_ok());
+    assert_eq!(world.alloc::<u64>(1).unwrap().at(ME, 0), place);
+    assert_eq!(world.get(place), Ok(0));
 }
 
 /// Whether a call wakes a sleeping rank.

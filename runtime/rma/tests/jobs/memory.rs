@@ -49,3 +49,22 @@ fn an_operation_that_has_failed_stops_no_allocation() {
         world.barrier().unwrap();
     });
 }
+
+/// A write that is on its way when its rank drops the memory does not reach the next allocation there, and a write to this allocation is not cleared.
+#[test]
+fn dropped_memory_is_used_again_after_all_writes_to_it() {
+    on_every_platform(&[3], |world, platform| {
+        let (peer, mut places) = (world.rank().next(world.size()), Vec::new());
+        for round in 1..=40 {
+            let memory = world.alloc::<u64>(100).unwrap();
+            places.push(memory.at(peer, 0));
+            world.put(memory.at(peer, 0), &[round]).unwrap();
+            world.barrier().unwrap();
+            assert_eq!(memory.local().load(0), round, "{platform:?}");
+            assert!(memory.local().to_vec()[1..].iter().all(|&word| word == 0), "{platform:?}, round {round}");
+            world.barrier().unwrap();
+            world.put(memory.at(peer, 1), &[round; 99]).unwrap();
+        }
+        assert!(places.windows(2).all(|pair| pair[0] == pair[1]), "it is used again");
+    });
+}
