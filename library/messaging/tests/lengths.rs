@@ -8,6 +8,10 @@ use pelago_rma::{Error, Result};
 use pelago_test_support::threads::{Platform, run};
 
 const SLOT_BYTES: usize = 8;
+
+/// More slots than messages, so that the queue is never full: a full one returns the message, whatever its length.
+const SLOTS: u32 = 16;
+
 const FROM: Rank = Rank::new(0);
 const TO: Rank = Rank::new(1);
 
@@ -50,7 +54,7 @@ fn a_mailbox_refuses_it() {
     run(Platform::Mapped, 2, |world| {
         let rank = world.rank();
         for all_at_once in [false, true] {
-            let mailbox = Mailbox::new(world, TO, Settings::new(2, SLOT_BYTES)).unwrap();
+            let mailbox = Mailbox::new(world, TO, Settings::new(SLOTS, SLOT_BYTES)).unwrap();
             if rank == FROM {
                 let sender = std::cell::RefCell::new(mailbox.sender(TO).unwrap());
                 let send = |message| match all_at_once {
@@ -72,7 +76,7 @@ fn a_mailbox_refuses_it() {
 fn a_channel_refuses_it() {
     run(Platform::Mapped, 2, |world| {
         let rank = world.rank();
-        let channel = Channel::new(world, FROM, TO, ChannelSettings::new(2, SLOT_BYTES)).unwrap();
+        let channel = Channel::new(world, FROM, TO, ChannelSettings::new(SLOTS, SLOT_BYTES)).unwrap();
         if rank == FROM {
             let sender = std::cell::RefCell::new(channel.sender().unwrap());
             play(
