@@ -97,6 +97,7 @@ impl<M: Memory> Conversations<M> {
         let Some(failure) = peer.failure() else { return };
         self.counters.count(if standing == Standing::Lost { Counted::PeerLost } else { Counted::PeerUnreachable });
         let lost = Err(failure);
+        self.requests.forget(index);
         if let Some(active) = peer.active.take() {
             // The send and acknowledgement queues skip a peer that is not active.
             self.active.retain(|&other| other != index);

@@ -81,6 +81,7 @@ fn an_operation_is_entered_once() {
         queue,
         waiting,
         operations,
+        requests: _,
         events,
         completions,
         under_way,

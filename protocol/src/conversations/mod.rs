@@ -5,6 +5,7 @@
 //! | this file | submission of operations, and the table of peers |
 //! | `operations`, `patterns` | operations in flight; the bytes that they move |
 //! | `receive`, `serve` | handling of received datagrams, and execution of their frames |
+//! | `requests` | requests of peers that wait for room |
 //! | `transmit` | construction of datagrams |
 //! | `time` | deadlines and timeouts |
 //! | `ending` | completion of operations |
@@ -19,6 +20,7 @@ mod misconduct;
 pub(crate) mod operations;
 pub(crate) mod patterns;
 mod receive;
+mod requests;
 mod serve;
 mod time;
 mod transmit;
@@ -39,12 +41,12 @@ use crate::wire::{self, Frame};
 use captures::Captures;
 use operations::{Operations, Origin, PendingOperation, Put, Source};
 use patterns::{GetBlocks, Pattern, PutBlocks, There};
+use requests::Requests;
 
 /// Maximum number of operations of this rank whose completions have not been polled.
-const UNDER_WAY_MAX: usize = 4096;
+pub(crate) const UNDER_WAY_MAX: usize = 4096;
 
-/// Number of blocks in the lists of all operations that a rank keeps, its own and those that it answers, above which it accepts no further
-/// lists. Above twice that number, it drops requests of peers, which the peers retransmit.
+/// Maximum number of blocks in the lists of all operations of a rank. Requests of peers wait while the lists that the rank answers have more.
 pub(crate) const LISTED_BLOCKS_MAX: usize = 65_536;
 
 /// In jobs in which all ranks together could flood one, each rank delays its first datagram to a peer by a random time: up to this spacing
@@ -75,6 +77,7 @@ pub struct Conversations<M: Memory> {
     /// Peers that wait for an acknowledgement.
     pub(crate) waiting: VecDeque<u32>,
     pub(crate) operations: Operations<M::Local>,
+    pub(crate) requests: Requests,
     pub(crate) events: VecDeque<Event>,
     /// Completions that have not been polled; and the number of operations that have not ended or whose completions have not been polled.
     completions: VecDeque<Completion<M::Local>>,
@@ -125,6 +128,7 @@ impl<M: Memory> Conversations<M> {
             queue: VecDeque::new(),
             waiting: VecDeque::new(),
             operations: Operations::default(),
+            requests: Requests::default(),
             events: VecDeque::new(),
             completions: VecDeque::new(),
             under_way: 0,
@@ -167,7 +171,7 @@ impl<M: Memory> Conversations<M> {
             request
         {
             assert!(list.len() <= LIST_BLOCKS_MAX, "a list has at most {LIST_BLOCKS_MAX} blocks, not {}", list.len());
-            if self.operations.listed() + list.len() > LISTED_BLOCKS_MAX {
+            if self.operations.own.listed + list.len() > LISTED_BLOCKS_MAX {
                 return Err(Full);
             }
         }
@@ -255,7 +259,7 @@ impl<M: Memory> Conversations<M> {
     /// in flight: nothing has to be sent now, and no clock read is needed. Returns whether it did; if not, nothing has changed.
     #[inline]
     pub fn join(&mut self, to: PeerIndex, at: GlobalAddress, bytes: &[u8], token: u64) -> bool {
-        if bytes.len() > INJECT_SIZE || self.under_way >= UNDER_WAY_MAX || self.operations.is_full() {
+        if bytes.len() > INJECT_SIZE || self.under_way >= UNDER_WAY_MAX {
             return false;
         }
         let peer = &mut self.peers[to.0 as usize];
@@ -416,7 +420,7 @@ impl<M: Memory> Conversations<M> {
 
     /// Admits another operation to a peer and activates the peer, unless operations on it fail.
     fn admit(&mut self, now: Instant, index: u32) -> Result<(), Full> {
-        if self.under_way >= UNDER_WAY_MAX || self.operations.is_full() {
+        if self.under_way >= UNDER_WAY_MAX {
             return Err(Full);
         }
         if self.peers[index as usize].failure().is_none() {

@@ -5,11 +5,15 @@ use pelago_base::{Failure, GlobalAddress};
 use slab::Slab;
 
 use super::patterns::{GetBlocks, PutBlocks};
+use super::{LISTED_BLOCKS_MAX, UNDER_WAY_MAX};
 use crate::Denied;
 use crate::api::Signal;
 
-/// Maximum number of operations of this rank and copies on behalf of other ranks together.
+/// Maximum number of operations of this rank and transfers on behalf of peers together.
 pub(crate) const OPERATIONS_MAX: usize = 8192;
+
+/// Maximum number of transfers on behalf of peers: copies, and answers to gets of blocks. All operations of this rank have room beside them.
+pub(crate) const PEERS_OPERATIONS_MAX: usize = OPERATIONS_MAX - UNDER_WAY_MAX;
 
 /// Number of low bits of an operation's number that hold its table index; the bits above distinguish it from earlier operations at that index.
 const INDEX_BITS: u32 = OPERATIONS_MAX.ilog2();
@@ -102,8 +106,16 @@ impl Denied {
 pub(crate) struct Operations<L> {
     entries: Slab<Entry<L>>,
     inserted: u32,
-    /// Number of blocks in the lists of all operations.
-    listed: usize,
+    /// The part of the table that the operations of this rank take, and that of transfers on behalf of peers.
+    pub(crate) own: Share,
+    pub(crate) for_peers: Share,
+}
+
+/// A part of the table: the number of its operations, and of the blocks in their lists.
+#[derive(Default)]
+pub(crate) struct Share {
+    pub(crate) operations: usize,
+    pub(crate) listed: usize,
 }
 
 struct Entry<L> {
@@ -115,7 +127,7 @@ struct Entry<L> {
 
 impl<L> Default for Operations<L> {
     fn default() -> Self {
-        Self { entries: Slab::new(), inserted: 0, listed: 0 }
+        Self { entries: Slab::new(), inserted: 0, own: Share::default(), for_peers: Share::default() }
     }
 }
 
@@ -125,7 +137,9 @@ impl<L> Operations<L> {
         if self.is_full() {
             return None;
         }
-        self.listed += operation.listed();
+        let share = self.share(&operation);
+        share.operations += 1;
+        share.listed += operation.listed();
         let entry = self.entries.vacant_entry();
         let number = entry.key() as u32 | self.inserted << INDEX_BITS;
         self.inserted = self.inserted.wrapping_add(1);
@@ -141,9 +155,14 @@ impl<L> Operations<L> {
         self.entries.len() == OPERATIONS_MAX
     }
 
-    /// Returns the number of blocks in the lists of all operations.
-    pub(crate) fn listed(&self) -> usize {
-        self.listed
+    /// Whether transfers on behalf of peers have room for as many more, and for further lists.
+    pub(crate) fn has_room_for_peers(&self, more: usize) -> bool {
+        self.for_peers.operations + more <= PEERS_OPERATIONS_MAX && self.for_peers.listed <= LISTED_BLOCKS_MAX
+    }
+
+    fn share(&mut self, operation: &PendingOperation<L>) -> &mut Share {
+        let is_own = !matches!(operation, PendingOperation::Put(put) if !matches!(put.origin, Origin::Own { .. }));
+        if is_own { &mut self.own } else { &mut self.for_peers }
     }
 
     pub(crate) fn get(&self, number: u32) -> Option<&PendingOperation<L>> {
@@ -168,7 +187,9 @@ impl<L> Operations<L> {
     pub(crate) fn remove(&mut self, number: u32) -> Option<PendingOperation<L>> {
         self.get(number)?;
         let operation = self.entries.try_remove(index(number)).map(|entry| entry.operation)?;
-        self.listed -= operation.listed();
+        let share = self.share(&operation);
+        share.operations -= 1;
+        share.listed -= operation.listed();
         Some(operation)
     }
 

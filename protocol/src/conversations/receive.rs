@@ -2,9 +2,8 @@
 
 use pelago_base::{Duration, Event as Counted, Instant};
 
-use super::operations::OPERATIONS_MAX;
 use super::time::lateness_max;
-use super::{Conversations, LISTED_BLOCKS_MAX, Sharing};
+use super::{Conversations, Sharing};
 use crate::api::{INJECT_SIZE, Rejected};
 use crate::memory::Memory;
 use crate::peer::receiver::Verdict;
@@ -67,6 +66,7 @@ impl<M: Memory> Conversations<M> {
             None => Err(Rejected::Duplicate),
         };
         self.settle(now, index);
+        self.serve_waiting(now, memory);
         self.enqueue(index);
         self.note_deadline(now, index);
         outcome
@@ -111,12 +111,12 @@ impl<M: Memory> Conversations<M> {
         frames: &[u8],
         memory: &mut M,
     ) -> Result<(), Rejected> {
-        let has_room = self.has_room(index, frames);
+        let room = self.room(index, frames);
         let peer = &mut self.peers[index as usize];
         let Some(active) = &mut peer.active else { return Ok(()) };
         active.used = now;
         match active.receiver.judge(peer.received, place) {
-            Verdict::New if has_room => {}
+            Verdict::New if room != Room::Missing => {}
             Verdict::Duplicate => {
                 active.receiver.owe(now, true);
                 if active.sender.handle_repetition(now, &peer.round_trip) {
@@ -132,26 +132,35 @@ impl<M: Memory> Conversations<M> {
         }
         peer.received = active.receiver.note(peer.received, place.sequence);
         active.receiver.owe(now, header.urgent);
-        self.execute(now, index, place.sequence, frames, memory)
+        self.execute(now, index, place.sequence, (frames, room), memory)
     }
 
-    /// Whether there is room for what the frames of a new datagram leave to be done. A datagram is executed as a whole or not at all.
+    /// Returns whether there is room for what the frames of a new datagram leave to be done. A datagram is accepted as a whole or not at all.
     ///
-    /// Only [reads](is_read) leave more than the bytes of short answers. A datagram without reads is executed even if no further read has
-    /// room: otherwise two ranks that copy to each other for many others would drop each other's puts, and their reads would never end. No fence
-    /// makes such a datagram wait for one with reads, because a fence is not passed before the reads in front of it have ended.
-    fn has_room(&self, index: u32, frames: &[u8]) -> bool {
+    /// Only [reads](is_read) leave more than the bytes of short answers. They wait for room in the table of operations, behind those that wait
+    /// already; a fence of the peer is not passed before they have ended. Other frames are executed at once.
+    fn room(&self, index: u32, frames: &[u8]) -> Room {
         if self.kept_bytes > KEPT_BYTES_MAX {
-            return false;
+            return Room::Missing;
         }
-        let Some(active) = &self.peers[index as usize].active else { return true };
-        let has_lists_room = self.operations.listed() <= 2 * LISTED_BLOCKS_MAX;
-        let fit = |reads| self.operations.len() + reads <= OPERATIONS_MAX;
-        if has_lists_room && fit(frames.len() / Frame::READ_BYTES_MIN) && !active.sender.has_many_transfers() {
-            return true;
+        let Some(active) = &self.peers[index as usize].active else { return Room::Free };
+        let has_many = active.sender.has_many_transfers();
+        let fit = |reads| self.requests.is_empty() && self.operations.has_room_for_peers(reads);
+        if !has_many && fit(frames.len() / Frame::READ_BYTES_MIN) {
+            return Room::Free;
         }
         let reads = wire::frames(frames).flatten().filter(is_read).count();
-        reads == 0 || has_lists_room && fit(reads) && !active.sender.is_overasked(|number| self.operations.is_for_another(number))
+        if reads == 0 {
+            return Room::Free;
+        }
+        if has_many && active.sender.is_overasked(|number| self.operations.is_for_another(number)) {
+            return Room::Missing;
+        }
+        match fit(reads) {
+            true => Room::Free,
+            false if self.requests.has_room(index, frames.len()) => Room::Later,
+            false => Room::Missing,
+        }
     }
 
     /// Counts the peers that send, so that each gets a share of the receive window.
@@ -170,9 +179,20 @@ impl<M: Memory> Conversations<M> {
     }
 }
 
+/// Room for the frames of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// All are executed.
+    Free,
+    /// Reads wait for room, all others are executed.
+    Later,
+    /// There is none. The peer retransmits the datagram.
+    Missing,
+}
+
 /// Whether the answer may outlive the datagram of the request, as a transfer or an entry in the table of operations: that of a long get, a get of
 /// blocks, or a copy. A fence of the peer is not passed before such an answer has arrived.
-fn is_read(frame: &Frame<'_>) -> bool {
+pub(super) fn is_read(frame: &Frame<'_>) -> bool {
     match frame {
         Frame::Get { bytes, .. } => *bytes > INJECT_SIZE as u64,
         Frame::GetShape { .. } | Frame::GetList { .. } | Frame::Copy { .. } => true,

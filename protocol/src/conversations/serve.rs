@@ -5,6 +5,7 @@ use pelago_base::{AtomicOperator, Failure, GlobalAddress, Instant, Width};
 
 use super::operations::{Origin, PendingOperation, Put, Source};
 use super::patterns::{Pattern, PutBlocks, There, row_bytes, write_list, write_shape};
+use super::receive::{Room, is_read};
 use super::{ADMITTED, Conversations};
 use crate::api::{INJECT_SIZE, Rejected};
 use crate::memory::{Denied, Memory, further};
@@ -27,12 +28,13 @@ impl<M: Memory> Conversations<M> {
         now: Instant,
         index: u32,
         sequence: u64,
-        bytes: &[u8],
+        (bytes, room): (&[u8], Room),
         memory: &mut M,
     ) -> Result<(), Rejected> {
         let mut writes = 0;
         for frame in frames(bytes) {
             match frame.ok_or(Rejected::Malformed)? {
+                read if room == Room::Later && is_read(&read) => self.requests.push(index, &read),
                 Frame::Write { to, bytes } => {
                     self.write(index, (sequence, writes), memory.write(to, bytes));
                     writes += 1;
@@ -55,22 +57,13 @@ impl<M: Memory> Conversations<M> {
                     self.write(index, (sequence, PIECE), write_shape(memory, to, &shape, offset, bytes));
                 }
                 Frame::PutList { to, list, bytes } => self.write(index, (sequence, PIECE), write_list(memory, to, list, bytes)),
-                Frame::GetShape { operation, from, shape } => {
-                    let (bytes, extent) = (shape.bytes().unwrap_or(u64::MAX), shape.extent().unwrap_or(u64::MAX));
-                    let asked = Asked { operation, from, extent, offset: 0, bytes, longest: extent };
-                    self.serve_get_blocks(now, index, asked, || Pattern::Shape(shape), memory);
+                read @ (Frame::Get { .. } | Frame::GetShape { .. } | Frame::GetList { .. } | Frame::Copy { .. }) => {
+                    self.serve(now, index, read, memory);
                 }
-                Frame::GetList { operation, from, offset, list } => {
-                    let (extent, longest) = (list.extent, list.extent.max(OVERLAPPING_BYTES_MAX));
-                    let asked = Asked { operation, from, extent, offset, bytes: list.bytes, longest };
-                    self.serve_get_blocks(now, index, asked, || Pattern::of_list(list), memory);
-                }
-                Frame::Get { operation, from, bytes } => self.serve_get(index, operation, from, bytes, memory),
                 Frame::Atomic { operation, at, width, operator, operand } => {
                     let found = memory.atomic(at, width, operator, operand);
                     self.answer(index, &result_frame(operation, found));
                 }
-                Frame::Copy { operation, from, to, bytes } => self.serve_copy(now, index, operation, (from, to), bytes, memory),
                 Frame::Value { operation, value } => self.take_value(index, operation, value),
                 Frame::Data { operation, bytes } => self.take_data(index, operation, 0, bytes, memory),
                 Frame::DataPiece { operation, offset, bytes } => self.take_data(index, operation, offset, bytes, memory),
@@ -81,6 +74,45 @@ impl<M: Memory> Conversations<M> {
             }
         }
         Ok(())
+    }
+
+    /// Executes a get or a copy.
+    fn serve(&mut self, now: Instant, index: u32, request: Frame<'_>, memory: &mut M) {
+        match request {
+            Frame::GetShape { operation, from, shape } => {
+                let (bytes, extent) = (shape.bytes().unwrap_or(u64::MAX), shape.extent().unwrap_or(u64::MAX));
+                let asked = Asked { operation, from, extent, offset: 0, bytes, longest: extent };
+                self.serve_get_blocks(now, index, asked, || Pattern::Shape(shape), memory);
+            }
+            Frame::GetList { operation, from, offset, list } => {
+                let (extent, longest) = (list.extent, list.extent.max(OVERLAPPING_BYTES_MAX));
+                let asked = Asked { operation, from, extent, offset, bytes: list.bytes, longest };
+                self.serve_get_blocks(now, index, asked, || Pattern::of_list(list), memory);
+            }
+            Frame::Get { operation, from, bytes } => self.serve_get(index, operation, from, bytes, memory),
+            Frame::Copy { operation, from, to, bytes } => self.serve_copy(now, index, operation, (from, to), bytes, memory),
+            _ => {}
+        }
+    }
+
+    /// Executes requests of peers that wait, as far as there is room.
+    pub(crate) fn serve_waiting(&mut self, now: Instant, memory: &mut M) {
+        while !self.requests.is_empty() && self.operations.has_room_for_peers(1) {
+            let Some((index, mut waiting)) = self.requests.take_turn() else { return };
+            // The peer may have rested since.
+            self.activate(now, index);
+            if let Some(active) = &mut self.peers[index as usize].active
+                && active.sender.is_idle()
+            {
+                active.outstanding_since = now;
+            }
+            if let Some(request) = waiting.next() {
+                self.serve(now, index, request, memory);
+            }
+            self.requests.give_back(index, waiting);
+            self.enqueue(index);
+            self.note_deadline(now, index);
+        }
     }
 
     /// Queues an answer to a peer, unless the peer has failed.

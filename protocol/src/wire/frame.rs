@@ -90,6 +90,13 @@ pub(crate) fn frames(bytes: &[u8]) -> impl Iterator<Item = Option<Frame<'_>>> {
     })
 }
 
+/// Returns the first of some frames and its size in bytes.
+pub(crate) fn first_frame(bytes: &[u8]) -> Option<(Frame<'_>, usize)> {
+    let mut reader = Reader(bytes);
+    let frame = Frame::parse(&mut reader)?;
+    Some((frame, bytes.len() - reader.0.len()))
+}
+
 impl<'a> Frame<'a> {
     #[inline]
     fn parse(reader: &mut Reader<'a>) -> Option<Self> {

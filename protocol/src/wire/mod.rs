@@ -14,8 +14,8 @@ pub(crate) mod seal;
 
 pub(crate) use blocks::BlockList;
 pub(crate) use frame::{
-    Frame, GET_SHAPE_BYTES_MAX, LIST_HEAD_BYTES_MAX, PIECE_BYTES, SIGNALLED_BYTES, append_write, frames, get_list, put_list,
-    put_shape, reply, request, signalled,
+    Frame, GET_SHAPE_BYTES_MAX, LIST_HEAD_BYTES_MAX, PIECE_BYTES, SIGNALLED_BYTES, append_write, first_frame, frames, get_list,
+    put_list, put_shape, reply, request, signalled,
 };
 pub(crate) use header::{Acknowledgement, Header, Place, TRANSMISSION_MAX, incarnation};
 pub(crate) use reader::Reader;

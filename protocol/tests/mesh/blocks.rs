@@ -420,13 +420,18 @@ fn lists_that_are_answered_are_bounded() {
         assert!(network.hold(rank, 0, Request::GetBlocks { from, blocks: Blocks::List(&list), to, to_shape: &packed }, 0));
         network.pump(rank);
     }
-    while network.count(0, Event::DatagramEarly) < 5 {
-        assert!(network.step() && network.lost.is_empty(), "it takes everything");
-    }
-    let kept = network.endpoints[0].operations();
-    assert!((32..ASKING).contains(&kept), "131,072 blocks, and a list more: {kept}");
+    network.run_until(network.now + Duration::from_milliseconds(100));
+    assert_eq!(network.endpoints[0].operations(), 17, "65,536 blocks, and a list more");
+    // The lists of this rank have room beside those.
+    let local = network.local(0, vec![0; 8 * list.len()]);
+    let put = |token| {
+        let (blocks, to) = (Blocks::List(&list), at(network.layout, 1, 1, 0));
+        network.hold(0, 1, Request::PutBlocks { from: local, from_shape: &packed, to, blocks }, token)
+    };
+    assert_eq!((10..100).map(put).take_while(|&has_room| has_room).count(), 16);
     speaks.set(true);
     network.quiet();
-    assert_eq!(network.ended.len(), 2 * ASKING);
+    assert_eq!(network.ended.len(), 2 * ASKING + 16);
     assert!(network.ended.values().all(|result| *result == Ok(0)));
+    assert_eq!(network.count(0, Event::DatagramEarly), 0, "what has no room waits");
 }

@@ -4,11 +4,14 @@
 mod scene;
 
 use pelago_base::limits::RANKS_MAX;
-use pelago_base::{AddressLayout, AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Shape, Width};
+use pelago_base::{AddressLayout, AtomicOperator, Block, Duration, GlobalAddress, Instant, Rank, SegmentId, Shape, Width};
 
+use super::operations::{Origin, PEERS_OPERATIONS_MAX};
+use super::requests::PEER_REQUEST_BYTES_MAX;
 use crate::peer::receiver::SEQUENCE_WINDOW;
+use crate::wire::blocks::Writer;
 use crate::wire::{self, Acknowledgement, Frame, HEADER_BYTES, Place, TAG_BYTES, TRANSMISSION_MAX, WORDS_MAX};
-use crate::{Completion, Config, Conversations, Denied, Failure, Rejected, Request, reseal};
+use crate::{Completion, Config, Conversations, Denied, Event, Failure, Rejected, Request, reseal};
 use scene::{FAILURE_LIMIT, HEAP_BYTES, Heard, KEY, Local, Pair, RANKS, Scene, at, config, endpoint, layout, memory, received};
 
 #[test]
@@ -303,18 +306,69 @@ fn nothing_is_written_past_the_last_block_of_a_shape() {
 }
 
 #[test]
-fn what_takes_the_last_place_of_the_table_is_the_last_that_is_taken() {
+fn requests_without_room_wait_within_bounds() {
     let mut scene = Scene::new();
-    // Rank 2, the destination of the copies, is silent.
-    let copy = Frame::Copy { operation: 1, from: at(0, 0), to: at(2, 0), bytes: 8 };
+    // Rank 1, the destination of the copies, is silent.
+    let copy = |operation| Frame::Copy { operation, from: at(0, 0), to: at(1, 0), bytes: 8 };
     let mut taken = 0;
-    while scene.tell(1, &[copy; 32]).is_ok() {
+    while scene.tell(2, &[copy(1); 32]).is_ok() {
         taken += 32;
-        assert!(taken <= 8192, "it takes everything");
+        assert!(taken <= 100_000, "it takes everything");
     }
-    assert_eq!(taken, 8192);
-    let denials = scene.listen(1).iter().filter(|heard| wire::frames(&heard.frames).next().is_some()).count();
-    assert_eq!(denials, 0, "what was taken is done, sooner or later");
+    let waiting = PEER_REQUEST_BYTES_MAX / (32 * 29) * 32;
+    assert_eq!((scene.me.operations(), taken), (PEERS_OPERATIONS_MAX, PEERS_OPERATIONS_MAX + waiting));
+    scene.next[2] -= 1;
+    assert_eq!(scene.tell(2, &[Frame::Write { to: at(0, 0), bytes: &[1; 8] }]), Ok(()), "what needs no room is done");
+    let told = scene.listen(2).iter().filter(|heard| wire::frames(&heard.frames).next().is_some()).count();
+    assert_eq!(told, 0, "what waits is done, sooner or later");
+    // Operations of this rank have room all the same.
+    let (peer, get) = (scene.me.connect(Rank::new(2), 1200), Request::Get { from: at(2, 0), to: Local(0), bytes: 8 });
+    scene.me.submit(scene.now, peer, get, 7).unwrap();
+    // A request of another rank has its turn with the second one that leaves.
+    scene.tell(1, &[copy(33)]).unwrap();
+    for next in [1, 2] {
+        scene.acknowledge(next, 0).unwrap();
+        let of_rank_1 = scene.me.operations.puts().filter(|put| put.origin == Origin::Peer { index: 0, operation: 33 });
+        assert_eq!(of_rank_1.count() as u64, next - 1);
+        assert_eq!(scene.me.operations.for_peers.operations, PEERS_OPERATIONS_MAX);
+    }
+    // Nothing waits for a rank that has failed.
+    scene.me.peer_failed(scene.now, Rank::new(2));
+    assert!(scene.me.requests.is_empty());
+}
+
+/// A peer whose request waits for longer than the peer is active is answered, and its silence begins with the answer.
+#[test]
+fn a_request_that_has_waited_for_long_is_done_for_a_peer_that_rests() {
+    let mut scene = Scene::new();
+    let mut encoded = vec![0; 1 << 16];
+    let writer = &mut Writer::new(&mut encoded);
+    wire::get_list(writer, (1, 0), at(0, 0), 1, 30_000);
+    writer.blocks((0..30_000).map(|_| Block { offset: 0, bytes: 1 }));
+    let bytes = writer.written();
+    encoded.truncate(bytes);
+    for sequence in 0..3 {
+        scene.send_bytes(1, received(0), Some(Place { sequence, after: 0 }), &encoded).unwrap();
+    }
+    scene.tell(2, &[Frame::Get { operation: 5, from: at(0, 0), bytes: 2_000 }]).unwrap();
+    assert_eq!(scene.listen(2).len(), 1, "an acknowledgement");
+    scene.now = scene.now + FAILURE_LIMIT;
+    scene.me.handle_timeout(scene.now);
+    assert!(scene.me.peers[1].active.is_none());
+    let mut told = Vec::new();
+    for _ in 0..3 * 30_000 / 900 {
+        if !told.is_empty() {
+            break;
+        }
+        let next = scene.me.peers[0].active.as_ref().unwrap().sender.next();
+        scene.acknowledge(next, 0).unwrap();
+        told = scene.listen(2);
+    }
+    let frames: Vec<_> = told.iter().filter_map(|heard| wire::frames(&heard.frames).next()).collect();
+    assert!(matches!(frames[..], [Some(Frame::DataPiece { operation: 5, offset: 0, .. }), _]), "{frames:?}");
+    scene.me.handle_timeout(scene.now + Duration::from_milliseconds(100));
+    let events: Vec<_> = std::iter::from_fn(|| scene.me.poll_event()).collect();
+    assert!(!events.contains(&Event::Silent(Rank::new(2))), "{events:?}");
 }
 
 #[test]
