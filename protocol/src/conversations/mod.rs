@@ -191,7 +191,7 @@ impl<M: Memory> Conversations<M> {
             }
             Request::Put { from, to, bytes } => {
                 let put = Put::new(Origin::Own { token }, Source::Local(from), to, bytes);
-                active.sender.transfer(Transfer::Put { operation: insert(PendingOperation::Put(put)) });
+                active.sender.transfer(Transfer::Put { operation: insert(PendingOperation::Put(put)), is_own: true });
                 self.enqueue(index);
                 return Ok(());
             }
@@ -206,7 +206,7 @@ impl<M: Memory> Conversations<M> {
                 let blocks = PutBlocks { here: Pattern::Shape(from_shape.canonical()), there: There::Blocks(there) };
                 let bytes = from_shape.bytes().unwrap_or(0);
                 let put = Put::new(Origin::Own { token }, Source::Local(from), to, bytes).with_blocks(blocks);
-                active.sender.transfer(Transfer::Put { operation: insert(PendingOperation::Put(put)) });
+                active.sender.transfer(Transfer::Put { operation: insert(PendingOperation::Put(put)), is_own: true });
                 self.enqueue(index);
                 return Ok(());
             }
@@ -322,7 +322,7 @@ impl<M: Memory> Conversations<M> {
         let put = Put { signal, ..Put::new(Origin::Own { token }, Source::Injected, to, bytes.len() as u64) };
         let operation = self.operations.insert(index, PendingOperation::Put(put)).expect(ADMITTED);
         if let Some(active) = &mut self.peers[index as usize].active {
-            active.sender.transfer(Transfer::Put { operation });
+            active.sender.transfer(Transfer::Put { operation, is_own: true });
         }
         self.enqueue(index);
         Ok(Injection { peer, operation: Some(operation), bytes })

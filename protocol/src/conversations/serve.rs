@@ -213,7 +213,7 @@ impl<M: Memory> Conversations<M> {
             if active.sender.is_idle() {
                 active.outstanding_since = now;
             }
-            active.sender.serve(Transfer::Put { operation: number });
+            active.sender.serve(Transfer::Put { operation: number, is_own: false });
         }
     }
 
@@ -255,7 +255,7 @@ impl<M: Memory> Conversations<M> {
             if active.sender.is_idle() {
                 active.outstanding_since = now;
             }
-            active.sender.serve(Transfer::Put { operation: number });
+            active.sender.serve(Transfer::Put { operation: number, is_own: false });
         }
         self.enqueue(target);
         self.note_deadline(now, target);

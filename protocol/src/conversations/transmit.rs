@@ -190,7 +190,7 @@ impl<M: Memory> Conversations<M> {
         active.sender.advance(transfer, true);
         self.enqueue(index);
         match transfer {
-            Transfer::Put { operation } => {
+            Transfer::Put { operation, .. } => {
                 if let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation) {
                     put.is_sent = true;
                     put.failure = put.failure.or(written.and_then(|(_, result)| result.err()).map(|(denied, at)| denied.at(at)));
@@ -212,7 +212,7 @@ impl<M: Memory> Conversations<M> {
     /// Returns the number of bytes of a transfer that no datagram has carried yet.
     fn bytes_left(&mut self, transfer: Transfer) -> u64 {
         match transfer {
-            Transfer::Put { operation } => match self.operations.get_mut(operation) {
+            Transfer::Put { operation, .. } => match self.operations.get_mut(operation) {
                 Some(PendingOperation::Put(put)) => put.bytes - put.next,
                 _ => 0,
             },
@@ -223,7 +223,7 @@ impl<M: Memory> Conversations<M> {
 
     /// Whether the last piece of a transfer carries a signal that must follow earlier pieces.
     fn signals_behind(&self, transfer: Transfer) -> bool {
-        let Transfer::Put { operation } = transfer else { return false };
+        let Transfer::Put { operation, .. } = transfer else { return false };
         matches!(self.operations.get(operation), Some(PendingOperation::Put(put)) if put.signal.is_some() && put.next > 0)
     }
 
@@ -231,7 +231,7 @@ impl<M: Memory> Conversations<M> {
     /// failed.
     fn next_piece(&mut self, transfer: Transfer, room: usize) -> (Option<Piece>, Option<Transfer>) {
         match transfer {
-            Transfer::Put { operation } => {
+            Transfer::Put { operation, .. } => {
                 let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation) else { return (None, None) };
                 if put.failure.is_some() {
                     return (None, None);

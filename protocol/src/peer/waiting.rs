@@ -11,6 +11,8 @@ use crate::wire::{Frame, GET_SHAPE_BYTES_MAX, OVERHEAD_BYTES, PIECE_BYTES, appen
 pub(super) struct Epoch {
     pub(super) drafts: VecDeque<Draft>,
     pub(super) transfers: VecDeque<Transfer>,
+    /// Number of the transfers that are operations of this rank.
+    pub(super) own_transfers: usize,
     pub(super) slow_reads: u32,
     /// Whether the only draft contains a fence; its frames take effect in order.
     pub(super) fenced_within: bool,
@@ -19,6 +21,19 @@ pub(super) struct Epoch {
 impl Epoch {
     pub(super) fn is_empty(&self) -> bool {
         self.drafts.is_empty() && self.transfers.is_empty()
+    }
+
+    /// Whether an operation of this rank waits; if not, only answers and transfers that the peer or others asked for do.
+    pub(super) fn has_own(&self) -> bool {
+        self.own_transfers > 0 || self.drafts.iter().any(|draft| draft.prompt)
+    }
+
+    /// Adds what waits for a fence that has been passed.
+    pub(super) fn follow_up(&mut self, mut next: Self) {
+        self.drafts.append(&mut next.drafts);
+        self.transfers.append(&mut next.transfers);
+        self.own_transfers += next.own_transfers;
+        self.fenced_within = false;
     }
 
     /// Whether a request has room in the only draft.
@@ -57,7 +72,7 @@ pub(crate) struct Draft {
     pub(crate) frames: Vec<u8>,
     /// The tokens of the writes among them, in order.
     pub(crate) writes: Vec<u64>,
-    /// Whether the peer answers any of them at once.
+    /// Whether there is an operation of this rank among them, which the peer answers at once.
     pub(crate) prompt: bool,
 }
 
@@ -79,12 +94,19 @@ impl Draft {
 /// A transfer that takes one datagram or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transfer {
-    /// A put; the table of operations has the details.
-    Put { operation: u32 },
+    /// A put of this rank or for a peer; the table of operations has the details.
+    Put { operation: u32, is_own: bool },
     /// The answer to a peer's get.
     Answer { operation: u32, from: GlobalAddress, bytes: u64, next: u64 },
     /// The block list of a get; the table of operations has the details.
     Ask { operation: u32 },
+}
+
+impl Transfer {
+    /// Whether it is an operation of this rank.
+    pub(super) fn is_own(&self) -> bool {
+        matches!(self, Self::Put { is_own: true, .. } | Self::Ask { .. })
+    }
 }
 
 /// The piece of a transfer that a datagram carries.

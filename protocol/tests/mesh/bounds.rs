@@ -114,10 +114,14 @@ fn copies_for_others_are_bounded_and_what_has_no_room_is_done_later() {
     // The operations of this rank have room beside those.
     let own = add(&network, 2);
     assert!((0..512).all(|number| network.hold(0, 2, own, MANY + number)));
+    // So have its puts to the rank that the copies lead to.
+    let from = network.local(0, vec![0; 4_000]);
+    let put = Request::Put { from, to: at(layout, 1, 1, 8), bytes: 4_000 };
+    assert_eq!((0..MANY).take_while(|number| network.hold(0, 1, put, 3 * MANY + number)).count(), 256);
     speaks.set(true);
     network.submit(0, 2, own, 2 * MANY);
     network.quiet();
-    assert_eq!(network.ended.len(), EACH as usize * ASKING + 513);
+    assert_eq!(network.ended.len(), EACH as usize * ASKING + 513 + 256);
     assert!(network.ended.values().all(Result::is_ok), "{:?}", network.ended.values().find(|result| result.is_err()));
     assert_eq!(network.count(0, Event::DatagramEarly), 0, "what has no room waits");
 }

@@ -323,3 +323,29 @@ fn a_long_read_that_has_no_room_behind_a_fence_is_asked_for_after_it() {
     assert_eq!([0, 1, 2].map(|token| network.wait(0, token)), [Ok(0); 3]);
     assert_eq!(network.memories[0].locals[0][..940], [2; 940]);
 }
+
+/// A rank that reads without a pause until it sees a word: the fence in front of the word does not wait for the answers.
+#[test]
+fn a_fence_is_passed_although_the_peer_always_waits_for_answers() {
+    for (bytes, in_flight) in [(200_000, 16), (960, 500)] {
+        let mut network = Network::new(2, 1, Weather::FAIR);
+        let (data, into) = (network.local(0, vec![1; 5_000]), network.local(1, vec![0; bytes as usize]));
+        let get = Request::Get { from: at(network.layout, 0, 1, 0), to: into, bytes };
+        (0..in_flight).for_each(|token| network.submit(1, 0, get, token));
+        network.wait(1, 0).unwrap();
+        assert!(network.hold(0, 1, Request::Put { from: data, to: at(network.layout, 1, 2, 0), bytes: 5_000 }, 0));
+        network.fence(0, 1);
+        assert!(network.hold(0, 1, Request::Write { to: at(network.layout, 1, 1, 0), bytes: &[1; 8] }, 1));
+        network.pump(0);
+        let mut next = in_flight;
+        while network.memories[1].word(0) == 0 {
+            assert!(network.step());
+            while next < in_flight + network.ended.len() as u64 && network.try_submit(1, 0, get, next).is_ok() {
+                next += 1;
+            }
+            assert!(next < 20 * in_flight, "the fence is not passed while rank 1 reads {bytes} bytes again and again");
+        }
+        network.quiet();
+        assert!(network.ended.values().all(Result::is_ok));
+    }
+}

@@ -33,7 +33,7 @@ const LATE_TRIES: u32 = 4;
 /// Maximum number of queued frame bytes for one peer, besides answers.
 const QUEUED_BYTES_MAX: usize = 256 << 10;
 
-/// Maximum number of puts to one peer that are queued or being sent, besides answers.
+/// Maximum number of puts of this rank to one peer that are queued or being sent.
 const TRANSFERS_MAX: usize = 256;
 
 /// Maximum number of answers that one peer owes: it bounds the answers that the peer has to keep.
@@ -237,7 +237,7 @@ impl Sender {
         self.queued_bytes < QUEUED_BYTES_MAX
             && self.awaited < AWAITED_MAX
             && self.later.len() < EPOCHS_MAX
-            && self.last_epoch().transfers.len() < TRANSFERS_MAX
+            && self.last_epoch().own_transfers < TRANSFERS_MAX
     }
 
     /// Queues a frame of an operation of this rank; `write` is the token of a write. Returns the size of the frame in bytes.
@@ -296,7 +296,7 @@ impl Sender {
     /// Whether the peer has requested more long answers than it may await. Its gets and copies are then dropped, and the peer retransmits them.
     /// `is_for_another` tells the copies that other peers requested. Cost: a scan of all transfers if there are many.
     pub(crate) fn is_overasked(&self, is_for_another: impl Fn(u32) -> bool) -> bool {
-        let is_own = |transfer: &&Transfer| !matches!(transfer, Transfer::Put { operation } if is_for_another(*operation));
+        let is_own = |transfer: &&Transfer| !matches!(transfer, Transfer::Put { operation, .. } if is_for_another(*operation));
         self.has_many_transfers() && self.epoch.transfers.iter().filter(is_own).count() > TRANSFERS_MAX + 2 * AWAITED_MAX as usize
     }
 
@@ -305,6 +305,7 @@ impl Sender {
         self.part();
         let epoch = self.later.back_mut().unwrap_or(&mut self.epoch);
         epoch.transfers.push_back(transfer);
+        epoch.own_transfers += 1;
     }
 
     /// Queues a transfer that a peer asked for.
@@ -371,12 +372,13 @@ impl Sender {
         self.bytes_in_flight + self.datagrams_in_flight * DATAGRAM_CHARGE
     }
 
-    /// Starts the next epoch if all of this one has been sent and none of its operations reads memory after its arrival.
+    /// Starts the next epoch if all operations of this rank in this one have been sent and none of them reads memory after its arrival. What is sent
+    /// for peers is not ordered, and need not end: a peer may read memory until it sees what is behind the fence.
     fn pass_fence(&mut self) {
-        while self.epoch.is_empty() && self.slow_reads == 0 {
+        while !self.later.is_empty() && self.slow_reads == 0 && !self.epoch.has_own() {
             let Some(epoch) = self.later.pop_front() else { return };
             self.slow_reads = epoch.slow_reads;
-            self.epoch = epoch;
+            self.epoch.follow_up(epoch);
             self.after = self.next();
         }
     }
@@ -392,7 +394,8 @@ impl Sender {
     /// Updates the progress of the first transfer; `done` if it needs no further datagram.
     pub(crate) fn advance(&mut self, transfer: Transfer, done: bool) {
         if done {
-            self.epoch.transfers.pop_front();
+            let ended = self.epoch.transfers.pop_front();
+            self.epoch.own_transfers -= usize::from(ended.is_some_and(|transfer| transfer.is_own()));
         } else if let Some(front) = self.epoch.transfers.front_mut() {
             *front = transfer;
         }
