@@ -18,7 +18,7 @@ use crate::api::UNREACHABLE_AFTER_LIMITS;
 use crate::wire::Place;
 use receiver::{Owed, Receiver, Verdict};
 use round_trip::{Patience, RoundTrip};
-use sender::Sender;
+use sender::{Before, Sender};
 
 /// Size of a datagram that every network carries without fragmentation (RFC 8899). Used until both ends have announced their maximum.
 pub(crate) const DATAGRAM_BYTES_BASE: usize = 1200;
@@ -133,7 +133,9 @@ impl Peer {
             active.used = now;
             return false;
         }
-        let sender = Sender::new(self.sent, self.datagram_bytes(), receive_window, now);
+        // All refusals that the peer has counted have been received, as no datagram is in flight.
+        let before = Before { sent: self.sent, refused: self.refusals_received };
+        let sender = Sender::new(before, self.datagram_bytes(), receive_window, now);
         let (receiver, queued, waiting) = (Receiver::default(), false, false);
         let (outstanding_since, used, doubted) = (now, now, Instant::ZERO);
         self.active = Some(Box::new(Active { sender, receiver, outstanding_since, used, doubted, queued, waiting }));

@@ -160,6 +160,23 @@ fn refusals_are_kept_within_bounds_and_waited_for() {
     assert!(kept.len() <= 2, "{}", kept.len());
 }
 
+/// The counts of refusals wrap around. A peer that was idle continues them.
+#[test]
+fn a_peer_that_has_refused_any_number_of_writes_is_written_to_after_a_rest() {
+    for refused in [0, 1, i32::MAX as u32, 1 << 31, u32::MAX] {
+        let mut scene = Scene::new();
+        scene.me.peers[0].refusals_received = refused;
+        scene.write(1);
+        scene.send(1, Acknowledgement { refused, ..received(1) }, None, &[]).unwrap();
+        assert_eq!(scene.ended(), [(1, Ok(0))], "{refused}");
+        scene.write(2);
+        let refusal = Frame::Refused { sequence: 1, index: 0, denied: Denied::Outside };
+        let said = Acknowledgement { refused: refused.wrapping_add(1), ..received(2) };
+        scene.send(1, said, Some(Place { sequence: 0, after: 0 }), &[refusal]).unwrap();
+        assert_eq!(scene.ended(), [(2, Err(Failure::OutOfBounds(at(1, 0))))], "{refused}");
+    }
+}
+
 #[test]
 fn whoever_asked_for_a_copy_hears_why_its_bytes_were_refused() {
     for denied in [Denied::Outside, Denied::Misaligned, Denied::Device] {

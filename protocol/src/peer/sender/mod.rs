@@ -164,9 +164,17 @@ pub(crate) enum Next {
     Empty,
 }
 
+/// What has ended before a peer was idle: the datagrams sent to it, and the writes that it has refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Before {
+    pub(crate) sent: u64,
+    pub(crate) refused: u32,
+}
+
 impl Sender {
-    /// Creates the sender of a peer to which all datagrams below `base` have been sent.
-    pub(crate) fn new(base: u64, datagram_bytes: usize, receive_window: u64, now: Instant) -> Self {
+    /// Creates the sender of a peer that was idle.
+    pub(crate) fn new(before: Before, datagram_bytes: usize, receive_window: u64, now: Instant) -> Self {
+        let Before { sent: base, refused } = before;
         Self {
             epoch: Epoch::default(),
             later: VecDeque::new(),
@@ -185,7 +193,7 @@ impl Sender {
             queued_bytes: 0,
             awaited: 0,
             slow_reads: 0,
-            refused: 0,
+            refused,
             probes: 0,
             tries: 0,
             early: 0,

@@ -30,7 +30,7 @@ fn a_piece_that_is_sent_again_has_room_for_the_words_of_its_first_time() {
 const DATAGRAM_BYTES: usize = 1200;
 
 fn sender() -> Sender {
-    Sender::new(0, DATAGRAM_BYTES, 1 << 20, Instant::ZERO)
+    Sender::new(Before::default(), DATAGRAM_BYTES, 1 << 20, Instant::ZERO)
 }
 
 /// Retransmits all datagrams that may be sent now; returns their number.
