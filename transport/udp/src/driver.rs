@@ -77,6 +77,8 @@ pub(crate) struct Driver {
     pub(crate) conversations: RankConversations,
     pub(crate) memory: RankMemory,
     clock: Arc<dyn Clock>,
+    /// Latest time that was used: that of the conversations never decreases.
+    latest: Instant,
     incoming: Incoming,
     outgoing: Outgoing,
     /// Addresses of peers by their index; `None` if unknown: datagrams to that peer are dropped.
@@ -99,6 +101,7 @@ impl Driver {
             memory: RankMemory::new(config.layout, config.me),
             conversations: RankConversations::new(config),
             clock,
+            latest: Instant::ZERO,
             incoming: Incoming::new(),
             outgoing: Outgoing::new(),
             peers: Vec::new(),
@@ -140,8 +143,16 @@ impl Driver {
     }
 
     /// The current time, but no earlier than `at`.
-    pub(crate) fn now(&self, at: Instant) -> Instant {
-        self.clock.now().max(at)
+    pub(crate) fn now(&mut self, at: Instant) -> Instant {
+        let now = self.clock.now().max(at);
+        self.advance_to(now)
+    }
+
+    /// Returns `at`, which a thread has read before it took the lock, or the latest time that another thread has used since.
+    #[inline]
+    pub(crate) fn advance_to(&mut self, at: Instant) -> Instant {
+        self.latest = self.latest.max(at);
+        self.latest
     }
 
     /// Starts an operation. Datagrams that gain nothing by waiting for further operations leave at once.
@@ -205,7 +216,7 @@ impl Driver {
         let (mut looks, mut unread, mut taken_in) = (0, unread_bytes(&self.conversations), None);
         while looks < unread / LOOK_BYTES {
             looks += 1;
-            let now = self.clock.now().max(now);
+            let now = self.now(now);
             if self.take_in(now) {
                 taken_in = Some(now);
                 self.flush(now, Load::Injected(injection));
@@ -298,7 +309,7 @@ impl Driver {
                 return any;
             }
             // Pacing needs the current time: one send call takes longer than the interval between paced datagrams.
-            at = self.clock.now().max(now);
+            at = self.now(now);
         }
     }
 

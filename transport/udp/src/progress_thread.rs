@@ -274,7 +274,8 @@ impl Attendance<'_> {
         let mut looks = 0;
         loop {
             let Some(mut driver) = self.shared.lock_unless_excused(std::mem::take(&mut rung), self.wait_set) else { return };
-            let (moved, news) = (driver.drive(self.clock.now(), false), driver.has_news());
+            let now = driver.advance_to(self.clock.now());
+            let (moved, news) = (driver.drive(now, false), driver.has_news());
             looks = if moved { LOOKS } else { looks.saturating_sub(1) };
             // A rank that computes needs its core; a rank that was woken polls by itself.
             let is_last = looks == 0 || !self.shared.sleeping.load(Ordering::Relaxed);

@@ -146,6 +146,7 @@ impl Transport for Udp {
 
     fn flush(&mut self, now: Instant) {
         let mut driver = self.shared.lock();
+        let now = driver.advance_to(now);
         driver.release(now);
         if let Some(progress_thread) = &mut self.progress_thread {
             progress_thread.remind(&driver, now);
@@ -154,6 +155,7 @@ impl Transport for Udp {
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
         let mut driver = self.shared.lock();
+        let now = driver.advance_to(now);
         let excused = self.progress_thread.as_mut().is_some_and(|progress_thread| progress_thread.excuse(&mut driver, now));
         // Acknowledgements wait only if the progress thread is excused: a listening one would not know of them.
         let moved = driver.drive(now, excused);
@@ -207,6 +209,7 @@ impl Network for Udp {
 
     fn peer_failed(&mut self, now: Instant, peer: Rank) {
         let mut driver = self.shared.lock();
+        let now = driver.advance_to(now);
         driver.conversations.peer_failed(now, peer);
         driver.handle_events(now);
         drop(driver);

@@ -336,6 +336,7 @@ fn a_put_is_entered_in_two_tables() {
     }
     let Driver {
         socket: _,
+        latest: _,
         conversations,
         memory: _,
         clock: _,

@@ -154,6 +154,22 @@ fn a_process_is_told_from_another_of_its_rank() {
     assert_eq!(incarnation, std::process::id() & 0xFF_FFFF);
 }
 
+/// A thread reads the clock before it takes the lock, and meanwhile another thread may have used a later time.
+#[test]
+fn time_does_not_go_back_from_one_thread_to_another() {
+    let mut two = Two::new([bind(), bind()]);
+    let (to, into) = (two.connect(), Cells::from_mut(vec![0u64; 1].leak()));
+    let [earlier, later] = [1, 5].map(|milliseconds| Instant::ZERO + Duration::from_milliseconds(milliseconds));
+    two.ends[0].post(later, to, Operation::Get { from: heap(1), to: into }, Flags::NONE, Token(1)).unwrap();
+    let (mut completed, begun) = (Vec::new(), std::time::Instant::now());
+    while completed.is_empty() {
+        assert!(begun.elapsed() < PATIENCE, "it ends");
+        two.ends[1].progress(later, &mut Vec::new());
+        two.ends[0].progress(earlier, &mut completed);
+    }
+    assert!(two.ends[0].next_deadline().is_some_and(|due| due > later), "the answer is acknowledged later");
+}
+
 #[test]
 fn a_rank_that_is_not_connected_is_not_sent_to() {
     let mut two = Two::new([bind(), bind()]);
