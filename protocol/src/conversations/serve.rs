@@ -162,7 +162,11 @@ impl<M: Memory> Conversations<M> {
         let Err(denied) = result else { return };
         let peer = &mut self.peers[index as usize];
         peer.refusals_sent = peer.refusals_sent.wrapping_add(1);
-        self.answer(index, &Frame::Refused { sequence, index: write, denied });
+        let datagram_bytes = peer.datagram_bytes();
+        if let Some(active) = &mut peer.active {
+            let refusal = Frame::Refused { sequence, index: write, denied };
+            self.kept_bytes += active.sender.refuse(&refusal, datagram_bytes, &mut self.spare);
+        }
     }
 
     fn serve_get(&mut self, index: u32, operation: u32, from: GlobalAddress, bytes: u64, memory: &mut M) {

@@ -216,3 +216,38 @@ fn peers_with_much_to_send_take_turns() {
     network.quiet();
     assert!(network.ended.values().all(Result::is_ok));
 }
+
+/// All numbers of both directions are taken by writes that are refused: the refusals need further numbers.
+#[test]
+fn ranks_that_refuse_all_writes_of_each_other_hear_so() {
+    let mut network = Network::new(2, 1, Weather::FAIR);
+    let both = [(0, 1), (1, 0)];
+    // Repeats until the windows have room for more datagrams than there are numbers.
+    for token in 0..40 {
+        for (rank, other) in both {
+            let from = network.local(rank, vec![1; 200_000]);
+            network.submit(rank, other, Request::Put { from, to: at(network.layout, other as u32, 2, 0), bytes: 200_000 }, token);
+        }
+    }
+    while network.ended.len() < 80 {
+        assert!(network.step());
+    }
+    network.fate = Box::new(|_| Some(Duration::from_milliseconds(1)));
+    let locals = [0, 1].map(|rank| network.local(rank, vec![1; 8]));
+    for (rank, other) in both {
+        let before = network.count(rank, Event::DatagramSent);
+        for token in 100..1200 {
+            let to = at(network.layout, other as u32, 9, 0);
+            assert!(network.hold(rank, other, Request::Put { from: locals[rank], to, bytes: 8 }, token));
+            network.pump(rank);
+        }
+        assert_eq!(network.count(rank, Event::DatagramSent) - before, 1024);
+    }
+    network.fate = Box::new(|_| CARRIED);
+    network.quiet();
+    for ((rank, token), result) in &network.ended {
+        let refused = Err(Failure::OutOfBounds(at(network.layout, 1 - *rank as u32, 9, 0)));
+        assert_eq!(*result, if *token < 40 { Ok(0) } else { refused }, "{token} of {rank}");
+    }
+    assert_eq!(network.ended.len(), 2 * 1140);
+}

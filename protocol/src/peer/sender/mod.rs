@@ -39,6 +39,10 @@ const TRANSFERS_MAX: usize = 256;
 /// Maximum number of answers that one peer owes: it bounds the answers that the peer has to keep.
 const AWAITED_MAX: u32 = 512;
 
+/// Maximum number of datagrams that are not settled, if refusals wait to be sent: those of all writes in as many datagrams as a peer may have
+/// in flight. Only datagrams of refusals exceed the sequence window.
+const UNSETTLED_MAX: usize = 3 * SEQUENCE_WINDOW as usize;
+
 /// Maximum number of consecutive fences that have not been passed.
 const EPOCHS_MAX: usize = 64;
 
@@ -47,6 +51,8 @@ pub(crate) struct Sender {
     /// Frames and transfers that may be sent now, and those that must wait for a fence.
     epoch: Epoch,
     later: VecDeque<Epoch>,
+    /// Reports of refused writes. The peer settles nothing before it has all of them, so they do not wait until datagrams of this rank are settled.
+    refusals: Epoch,
     /// Datagrams below this sequence number must take effect before new ones.
     after: u64,
     /// Sequence number of the oldest datagram that is not settled.
@@ -178,6 +184,7 @@ impl Sender {
         Self {
             epoch: Epoch::default(),
             later: VecDeque::new(),
+            refusals: Epoch::default(),
             after: 0,
             base,
             acknowledged: base,
@@ -217,7 +224,7 @@ impl Sender {
 
     /// Whether anything waits for its first transmission.
     pub(crate) fn has_new(&self) -> bool {
-        !self.epoch.is_empty() || !self.later.is_empty()
+        !self.epoch.is_empty() || !self.later.is_empty() || !self.refusals.is_empty()
     }
 
     /// Whether all sent datagrams have arrived.
@@ -296,6 +303,13 @@ impl Sender {
         bytes
     }
 
+    /// Queues the report of a refused write. Returns the size of the frame in bytes.
+    pub(crate) fn refuse(&mut self, frame: &Frame<'_>, datagram_bytes: usize, spare: &mut Spare) -> usize {
+        let bytes = self.refusals.append(frame, None, datagram_bytes, spare);
+        self.queued_bytes += bytes;
+        bytes
+    }
+
     /// Whether more transfers wait than the peer may await.
     pub(crate) fn has_many_transfers(&self) -> bool {
         self.epoch.transfers.len() > TRANSFERS_MAX + 2 * AWAITED_MAX as usize
@@ -365,8 +379,20 @@ impl Sender {
         }
         self.pass_fence();
         let hurried = eagerly || !self.awaits_company() || self.epoch.drafts.len() > 1 || !self.epoch.transfers.is_empty();
-        let may = allowed && (self.in_flight.len() as u64) < SEQUENCE_WINDOW && self.congestion.due(round_trip.smoothed()) <= now;
-        (hurried && may && !self.epoch.is_empty()).then_some(Next::New)
+        let is_some = hurried && !self.epoch.is_empty() && self.is_within_window() || self.may_refuse();
+        (allowed && is_some && self.congestion.due(round_trip.smoothed()) <= now).then_some(Next::New)
+    }
+
+    /// Whether the sequence window has room for a datagram with operations of this rank.
+    fn is_within_window(&self) -> bool {
+        (self.in_flight.len() as u64) < SEQUENCE_WINDOW
+    }
+
+    /// Whether there are refusals, and a datagram of them alone may be sent: also if all datagrams in the window have arrived and none is settled.
+    /// Otherwise two ranks that refuse writes of each other would wait for each other.
+    fn may_refuse(&self) -> bool {
+        let is_receivable = self.next() < self.acknowledged.max(self.base) + SEQUENCE_WINDOW;
+        !self.refusals.is_empty() && is_receivable && self.in_flight.len() < UNSETTLED_MAX
     }
 
     /// Whether another datagram may leave before an acknowledgement, after one of `bytes` bytes.
@@ -393,8 +419,14 @@ impl Sender {
 
     /// Returns the frames of the next new datagram, if any are queued, and the transfer that may fill it.
     pub(crate) fn draft(&mut self) -> (Option<Draft>, Option<Transfer>) {
+        let is_within_window = self.is_within_window();
+        let refusals = if self.may_refuse() { self.refusals.drafts.pop_front() } else { None };
+        if !is_within_window {
+            self.queued_bytes -= refusals.as_ref().map_or(0, |draft| draft.frames.len());
+            return (refusals, None);
+        }
         self.part();
-        let draft = self.epoch.drafts.pop_front();
+        let draft = refusals.or_else(|| self.epoch.drafts.pop_front());
         self.queued_bytes -= draft.as_ref().map_or(0, |draft| draft.frames.len());
         (draft, self.epoch.transfers.front().copied())
     }
@@ -468,7 +500,7 @@ impl Sender {
 
     /// Returns all drafts that are not settled, when the peer has failed.
     pub(crate) fn into_drafts(self) -> impl Iterator<Item = Draft> {
-        let waiting = std::iter::once(self.epoch).chain(self.later).flat_map(|epoch| epoch.drafts);
+        let waiting = [self.epoch, self.refusals].into_iter().chain(self.later).flat_map(|epoch| epoch.drafts);
         self.in_flight.into_iter().map(|sent| sent.draft).chain(waiting)
     }
 
