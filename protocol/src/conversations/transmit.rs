@@ -323,7 +323,7 @@ impl<M: Memory> Conversations<M> {
     fn send_frames(&mut self, now: Instant, index: u32, draft: Draft, buffer: &mut [u8]) -> usize {
         let Some(active) = self.peers[index as usize].active.as_mut() else { return 0 };
         let urgent = !draft.writes.is_empty() || draft.frames.is_empty();
-        let prompt = urgent || draft.prompt;
+        let prompt = urgent || draft.has_own();
         let (sequence, after) = (active.sender.next(), active.sender.after());
         let end = self.begin(index, Some(Place { sequence, after }), urgent, &draft.frames, WORDS_MAX, buffer);
         if let Some(active) = self.peers[index as usize].active.as_mut() {

@@ -25,7 +25,7 @@ impl Epoch {
 
     /// Whether an operation of this rank waits; if not, only answers and transfers that the peer or others asked for do.
     pub(super) fn has_own(&self) -> bool {
-        self.own_transfers > 0 || self.drafts.iter().any(|draft| draft.prompt)
+        self.own_transfers > 0 || self.drafts.iter().any(Draft::has_own)
     }
 
     /// Adds what waits for a fence that has been passed.
@@ -49,7 +49,7 @@ impl Epoch {
         let draft = self.drafts.front_mut().filter(|draft| is_only && draft.has_room_for(added, datagram_bytes))?;
         append_write(&mut draft.frames, to, bytes);
         draft.writes.push(token);
-        draft.prompt = true;
+        draft.own_bytes += added;
         Some(added)
     }
 
@@ -72,14 +72,19 @@ pub(crate) struct Draft {
     pub(crate) frames: Vec<u8>,
     /// The tokens of the writes among them, in order.
     pub(crate) writes: Vec<u64>,
-    /// Whether there is an operation of this rank among them, which the peer answers at once.
-    pub(crate) prompt: bool,
+    /// Number of bytes of operations of this rank among them.
+    pub(crate) own_bytes: usize,
 }
 
 /// Maximum size in bytes of a datagram of frames alone, if the network carries longer ones: the target executes it while the next one fills.
 const FRAMES_DATAGRAM_BYTES_MAX: usize = 6 << 10;
 
 impl Draft {
+    /// Whether there is an operation of this rank, which the peer answers at once.
+    pub(crate) fn has_own(&self) -> bool {
+        self.own_bytes > 0
+    }
+
     fn has_room(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
         self.has_room_for(frame_bytes_max(frame), datagram_bytes)
     }
@@ -168,7 +173,7 @@ impl Spare {
         if self.0.len() < SPARE_MAX && draft.frames.capacity() > 0 {
             draft.frames.clear();
             draft.writes.clear();
-            draft.prompt = false;
+            draft.own_bytes = 0;
             self.0.push(draft);
         }
     }
@@ -194,11 +199,11 @@ mod tests {
         spare.give(Draft::default());
         assert!(spare.0.is_empty(), "there is nothing to keep of what has no memory");
         for _ in 0..10 * SPARE_MAX {
-            spare.give(Draft { frames: vec![1; 100], writes: vec![7], prompt: true });
+            spare.give(Draft { frames: vec![1; 100], writes: vec![7], own_bytes: 100 });
         }
         assert_eq!(spare.0.len(), SPARE_MAX);
         let again = spare.take();
-        assert!(again.frames.is_empty() && again.writes.is_empty() && !again.prompt);
+        assert!(again.frames.is_empty() && again.writes.is_empty() && !again.has_own());
         assert!(again.frames.capacity() >= 100 && spare.0.len() < SPARE_MAX);
     }
 }

@@ -253,6 +253,19 @@ fn who_asks_for_too_much_at_once_gets_no_further() {
 }
 
 #[test]
+fn answers_that_wait_take_no_room_from_operations_of_the_rank_itself() {
+    let mut scene = Scene::new();
+    let said = Acknowledgement { receive_window: 0, ..received(0) };
+    let gets = [Frame::Get { operation: 1, from: at(0, 0), bytes: 960 }; 40];
+    for sequence in 0..12 {
+        scene.send(1, said, Some(Place { sequence, after: 0 }), &gets).unwrap();
+    }
+    assert!(scene.me.kept_bytes > 400_000, "{}", scene.me.kept_bytes);
+    let (peer, write) = (scene.me.connect(Rank::new(1), 1200), Request::Write { to: at(1, 0), bytes: b"8 bytes." });
+    assert_eq!(scene.me.submit(scene.now, peer, write, 7), Ok(()));
+}
+
+#[test]
 fn what_an_acknowledgement_has_no_room_for_is_told_by_the_next_datagram() {
     for is_told_before in [false, true] {
         let mut scene = Scene::new();

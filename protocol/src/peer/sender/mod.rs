@@ -262,7 +262,7 @@ impl Sender {
         }
         let epoch = self.later.back_mut().unwrap_or(&mut self.epoch);
         let bytes = epoch.append(frame, write, datagram_bytes, spare);
-        epoch.drafts.back_mut().expect("just appended to").prompt = true;
+        epoch.drafts.back_mut().expect("just appended to").own_bytes += bytes;
         self.queued_bytes += bytes;
         bytes
     }
@@ -298,16 +298,12 @@ impl Sender {
 
     /// Queues an answer, which does not wait for fences of this rank. Returns the size of the frame in bytes.
     pub(crate) fn answer(&mut self, frame: &Frame<'_>, datagram_bytes: usize, spare: &mut Spare) -> usize {
-        let bytes = self.epoch.append(frame, None, datagram_bytes, spare);
-        self.queued_bytes += bytes;
-        bytes
+        self.epoch.append(frame, None, datagram_bytes, spare)
     }
 
     /// Queues the report of a refused write. Returns the size of the frame in bytes.
     pub(crate) fn refuse(&mut self, frame: &Frame<'_>, datagram_bytes: usize, spare: &mut Spare) -> usize {
-        let bytes = self.refusals.append(frame, None, datagram_bytes, spare);
-        self.queued_bytes += bytes;
-        bytes
+        self.refusals.append(frame, None, datagram_bytes, spare)
     }
 
     /// Whether more transfers wait than the peer may await.
@@ -422,12 +418,11 @@ impl Sender {
         let is_within_window = self.is_within_window();
         let refusals = if self.may_refuse() { self.refusals.drafts.pop_front() } else { None };
         if !is_within_window {
-            self.queued_bytes -= refusals.as_ref().map_or(0, |draft| draft.frames.len());
             return (refusals, None);
         }
         self.part();
         let draft = refusals.or_else(|| self.epoch.drafts.pop_front());
-        self.queued_bytes -= draft.as_ref().map_or(0, |draft| draft.frames.len());
+        self.queued_bytes -= draft.as_ref().map_or(0, |draft| draft.own_bytes);
         (draft, self.epoch.transfers.front().copied())
     }
 
