@@ -44,6 +44,9 @@ const TRIAL_ITERATIONS: u32 = 3;
 /// Approximate duration of a measurement without --iterations.
 const MEASURED_SECONDS: f64 = 3.0;
 
+/// Number of iterations without --iterations in virtual time, where an iteration takes far less time than it costs, or none.
+const ITERATIONS_SIMULATED: u32 = 10;
+
 /// The benchmark's operations per cell of the interior and iteration.
 const OPERATIONS_PER_CELL: f64 = 34.0;
 
@@ -54,7 +57,7 @@ struct Arguments {
     /// Grid: XS, S, M, L or XL (32x32x64, 64x64x128, 128x128x256, 256x256x512 or 512x512x1024 cells), or IxJxK cells
     #[arg(default_value = "S", value_parser = grid::cells)]
     size: Extent,
-    /// Number of iterations [default: about 3 seconds, as a short trial predicts]
+    /// Number of iterations [default: about 3 seconds, as a short trial predicts; in a simulation 10]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least_one)]
     iterations: Option<u32>,
     /// Number of parts of i, j and k [default: blocks with the smallest surface]
@@ -121,6 +124,7 @@ fn measure(world: &World, arguments: &Arguments, grid: &Grid, settings: &Setting
     let Some(mut solver) = Solver::new(world, arguments, grid, settings)? else { return Ok(ExitCode::FAILURE) };
     let iterations = match arguments.iterations {
         Some(iterations) => iterations,
+        None if world.has_virtual_time() => ITERATIONS_SIMULATED,
         None => enough_iterations(solver.solve(TRIAL_ITERATIONS)?.duration),
     };
     let solved = solver.solve(iterations)?;

@@ -34,6 +34,16 @@ fn programs_compute_the_same_as_on_a_real_machine() {
     }
 }
 
+/// Of one rank, an iteration takes no virtual time, so that no number of iterations takes three seconds.
+#[test]
+fn himeno_ends_without_a_number_of_iterations() {
+    for ranks in ["1", "2"] {
+        let ended = sim(&["--quiet", "--time-limit", "300", "-n", ranks, "himeno", "6x6x6"]);
+        ended.expect(0, "");
+        assert_eq!(number(&ended, "iterations"), 10.0, "{ended:?}");
+    }
+}
+
 /// Table 2 of paper C: the barrier of Fagus on three networks, and their comparison.
 #[test]
 fn fagus_meets_in_the_times_of_its_paper() {
