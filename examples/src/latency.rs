@@ -63,15 +63,15 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let (origin, target) = (Rank::new(0), Rank::new(world.size() - 1));
     let warm_up = u64::from(arguments.repeat.div_ceil(10));
     let last = warm_up + u64::from(arguments.repeat);
-    let mut bytes = vec![CONTENT; arguments.bytes as usize];
+    // What a get brings, and what the last put replaces.
+    let first = if arguments.operation == Operation::Get { CONTENT } else { !(last as u8) };
+    let mut bytes = vec![first; arguments.bytes as usize];
     world.put(block.at(world.rank(), 0), &bytes)?.wait()?;
     world.barrier()?;
     let (mut times, mut wrong) = (Vec::new(), 0);
     if world.rank() == origin {
         for number in 1..=last {
-            if arguments.operation == Operation::Put {
-                bytes.fill(number as u8);
-            }
+            prepare(arguments.operation, number, &mut bytes);
             let start = world.now();
             let is_right = match arguments.operation {
                 Operation::Put => world.put(block.at(target, 0), &bytes)?.wait().map(|()| true)?,
@@ -90,6 +90,15 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         wrong += u64::from(!holds(world, &bytes, last as u8));
     }
     conclude(world, arguments, &mut times, wrong)
+}
+
+/// Fills this rank's block with what a put writes, or with what a get has to replace.
+fn prepare(operation: Operation, number: u64, bytes: &mut [u8]) {
+    match operation {
+        Operation::Put => bytes.fill(number as u8),
+        Operation::Get => bytes.fill(!CONTENT),
+        Operation::FetchAdd | Operation::Message => {}
+    }
 }
 
 /// Sends messages to the last rank, which returns each; returns the round-trip times, and the number of wrong messages.
@@ -177,6 +186,15 @@ mod tests {
         assert_eq!([1, 500, 990, 999, 1000].map(|permille| percentile(&times, permille)), [1, 500, 990, 999, 1000]);
         assert_eq!([500, 501, 999, 1000].map(|permille| percentile(&[1, 2], permille)), [1, 2, 2, 2]);
         assert_eq!([1, 1000].map(|permille| percentile(&[7], permille)), [7, 7]);
+    }
+
+    #[test]
+    fn what_a_get_or_a_put_does_not_bring_is_missed() {
+        let mut bytes = [CONTENT; 3];
+        prepare(Operation::Get, 1, &mut bytes);
+        assert!(bytes.iter().all(|&byte| byte != CONTENT), "a get that brings nothing leaves other bytes");
+        prepare(Operation::Put, 257, &mut bytes);
+        assert_eq!(bytes, [1; 3]);
     }
 
     #[test]
