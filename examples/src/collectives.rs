@@ -176,15 +176,16 @@ fn measure(world: &World, arguments: &Arguments, rails: Option<Rails>, team: &Te
 
 /// Times operations by one plan; returns whether every member has the expected result.
 fn time(world: &World, all: &Collectives<'_>, arguments: &Arguments, bytes: usize, choice: Choice) -> pelago::Result<bool> {
-    let (operation, position, size, count) = (arguments.operation, all.position(), world.size(), bytes / 8);
+    let (operation, count) = (arguments.operation, bytes / 8);
+    let member = Member { operation, position: all.position(), size: world.size(), count };
+    let Member { position, size, .. } = member;
     let mut plan = all.plan_of(operation, count, Sum, choice)?;
-    let mine = u64::from(position) + 1;
-    let input = vec![mine; operation.blocks_in(position, size) as usize * count];
-    let mut output = vec![mine; operation.blocks_out(position, size) as usize * count];
+    let input = member.input();
+    let mut output = member.output();
     // The first operation makes connections.
     plan.run(&input, &mut output)?;
-    let right = |(index, &value): (usize, &u64)| value == expected(operation, position, size, index / count);
-    let all_right = output.iter().enumerate().all(right);
+    let mut all_right = member.has(&output);
+    output = member.output();
     world.flush_all()?;
     world.barrier()?;
     let mut took = 0;
@@ -206,6 +207,7 @@ fn time(world: &World, all: &Collectives<'_>, arguments: &Arguments, bytes: usiz
         world.compute(after);
     }
     took += (world.now() - start).as_picoseconds();
+    all_right &= member.has(&output);
     let mut slowest = [took, u64::from(!all_right)];
     world.allreduce(&mut slowest, u64::max)?;
     if world.rank().number() == 0 {
@@ -273,17 +275,59 @@ fn microseconds(duration: Duration) -> f64 {
     duration.as_seconds() * 1e6
 }
 
-/// Returns the expected values of a block if every member contributes its position plus one; the root has position 0.
-fn expected(operation: Collective, position: u32, size: u32, block: usize) -> u64 {
-    let sum = |members: u32| u64::from(members) * (u64::from(members) + 1) / 2;
-    match operation {
-        Collective::Barrier => 0,
-        Collective::Broadcast { root } | Collective::Scatter { root } => u64::from(root) + 1,
-        Collective::Reduce { .. } | Collective::Allreduce | Collective::ReduceScatter => sum(size),
-        Collective::Allgather | Collective::Gather { .. } | Collective::Alltoall => block as u64 + 1,
-        Collective::Scan => sum(position + 1),
-        Collective::ExclusiveScan if position == 0 => 1,
-        Collective::ExclusiveScan => sum(position),
+/// A member of an operation on blocks of `count` values, and what it contributes and expects.
+#[derive(Clone, Copy)]
+struct Member {
+    operation: Collective,
+    position: u32,
+    size: u32,
+    count: usize,
+}
+
+impl Member {
+    /// Returns the value at a place of a block: it differs between members, between blocks and between places, so that values of others are noticed.
+    fn value(position: u32, block: usize, place: usize) -> u64 {
+        (u64::from(position) + 1) * Self::weight(block, place)
+    }
+
+    fn weight(block: usize, place: usize) -> u64 {
+        1 + (block * 31 + place) as u64 % 1021
+    }
+
+    /// Returns the values that this member contributes, for operations whose input is not their output.
+    fn input(self) -> Vec<u64> {
+        let values = 0..self.operation.blocks_in(self.position, self.size) as usize * self.count;
+        values.map(|index| Self::value(self.position, index / self.count, index % self.count)).collect()
+    }
+
+    /// Returns the output before the operation: zeros, which no operation leaves, except the values of the root of a broadcast.
+    fn output(self) -> Vec<u64> {
+        let is_input = self.operation == Collective::Broadcast { root: self.position };
+        let values = 0..self.operation.blocks_out(self.position, self.size) as usize * self.count;
+        values.map(|place| if is_input { Self::value(self.position, 0, place) } else { 0 }).collect()
+    }
+
+    /// Returns whether the output is that of the operation.
+    fn has(self, output: &[u64]) -> bool {
+        let is_right = |(index, &value): (usize, &u64)| value == self.expected(index / self.count, index % self.count);
+        output.iter().enumerate().all(is_right)
+    }
+
+    fn expected(self, block: usize, place: usize) -> u64 {
+        let sum = |members: u32| u64::from(members) * (u64::from(members) + 1) / 2;
+        let mine = self.position as usize;
+        match self.operation {
+            Collective::Barrier => 0,
+            Collective::Broadcast { root } => Self::value(root, 0, place),
+            Collective::Scatter { root } => Self::value(root, mine, place),
+            Collective::Reduce { .. } | Collective::Allreduce => sum(self.size) * Self::weight(0, place),
+            Collective::ReduceScatter => sum(self.size) * Self::weight(mine, place),
+            Collective::Allgather | Collective::Gather { .. } => Self::value(block as u32, 0, place),
+            Collective::Alltoall => Self::value(block as u32, mine, place),
+            Collective::Scan => sum(self.position + 1) * Self::weight(0, place),
+            // The first member's output stays as it was.
+            Collective::ExclusiveScan => sum(self.position) * Self::weight(0, place),
+        }
     }
 }
 
@@ -331,6 +375,32 @@ mod tests {
         assert_eq!([bytes("8"), bytes("64K"), bytes("1m")], [Ok(8), Ok(65536), Ok(1 << 20)]);
         for wrong in ["", "0", "12", "K", "8Q", "-8", "2048M"] {
             assert!(bytes(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    /// A scatter, an all-to-all and a reduce-scatter that give every member the block of the first one, values at other places, and an operation that
+    /// does nothing.
+    #[test]
+    fn wrong_results_are_found() {
+        let (size, count) = (3, 4);
+        for operation in Collective::ALL.into_iter().filter(|&operation| operation != Collective::Barrier) {
+            let member = |position| Member { operation, position, size, count };
+            let right = |member: Member| -> Vec<u64> {
+                (0..member.output().len()).map(|index| member.expected(index / count, index % count)).collect()
+            };
+            for position in 0..size {
+                let (member, found) = (member(position), right(member(position)));
+                assert!(member.has(&found));
+                let is_kept = matches!(operation, Collective::Broadcast { .. } | Collective::ExclusiveScan) && position == 0;
+                assert_eq!(member.has(&member.output()), is_kept || found.is_empty(), "{operation} did nothing at {position}");
+                let mut moved = found.clone();
+                moved.reverse();
+                let is_zero = operation == Collective::ExclusiveScan && position == 0;
+                assert_eq!(member.has(&moved), is_zero || found.is_empty(), "{operation}: other places at {position}");
+            }
+            if matches!(operation, Collective::Scatter { .. } | Collective::Alltoall | Collective::ReduceScatter) {
+                assert!(!member(1).has(&right(member(0))), "{operation}: the block of another member");
+            }
         }
     }
 
