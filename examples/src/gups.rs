@@ -1,8 +1,8 @@
 //! Random updates of a table distributed over all ranks (the RandomAccess benchmark of the HPC Challenge): `table[i] ^= x` for pseudo-random `x`,
 //! by remote atomics, by active messages, or in a hash table whose owners make the updates.
 //!
-//! All updates are made twice. As `xor` is its own inverse, each word must then have its original value; otherwise updates were lost or
-//! duplicated.
+//! After all updates, the `xor` of the table must have changed by that of the updates. Then they are made a second time. As `xor` is its own inverse,
+//! each word must then have its original value. Otherwise updates were lost or duplicated.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -150,18 +150,24 @@ fn update(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Makes all updates twice; returns the time of the first pass on the slowest rank, and the number of wrong words of this rank.
-fn twice(
+/// Makes all updates twice by `make`; returns the time of the first pass on the slowest rank, and the number of errors on this rank: of wrong words
+/// after both passes, and on rank 0 one more if the first pass lacks updates. `all` combines this rank's part of the table by `xor`.
+fn twice<I: Iterator<Item = u64>>(
     world: &World,
+    words: &impl Fn() -> I,
     mut make: impl FnMut() -> pelago::Result<()>,
+    all: impl Fn() -> pelago::Result<u64>,
     wrong: impl FnOnce() -> pelago::Result<usize>,
 ) -> pelago::Result<(Duration, u64)> {
+    let before = all()?;
     world.barrier()?;
     let start = world.now();
     make()?;
     let time = world.now() - start;
+    let mut lacking = [words().fold(before ^ all()?, |all, word| all ^ word)];
+    world.allreduce(&mut lacking, |one, other| one ^ other)?;
     make()?;
-    Ok((time, wrong()? as u64))
+    Ok((time, wrong()? as u64 + u64::from(lacking != [0] && world.rank().number() == 0)))
 }
 
 fn by_atomics<I: Iterator<Item = u64>>(world: &World, places: Places, words: &impl Fn() -> I) -> pelago::Result<(Duration, u64)> {
@@ -175,8 +181,9 @@ fn by_atomics<I: Iterator<Item = u64>>(world: &World, places: Places, words: &im
         }
         world.barrier()
     };
+    let all = || Ok((0..table.len()).fold(0, |all, index| all ^ table.local().load(index)));
     let wrong = || Ok((0..table.len()).filter(|&index| table.local().load(index) != first + index as u64).count());
-    let result = twice(world, make, wrong)?;
+    let result = twice(world, words, make, all, wrong)?;
     world.barrier()?;
     Ok(result)
 }
@@ -199,7 +206,9 @@ fn by_messages<I: Iterator<Item = u64>>(
         }
         messages.barrier()
     };
-    twice(world, make, || Ok(table.borrow().iter().zip(first..).filter(|&(&word, initial)| word != initial).count()))
+    let all = || Ok(table.borrow().iter().fold(0, |all, word| all ^ word));
+    let wrong = || Ok(table.borrow().iter().zip(first..).filter(|&(&word, initial)| word != initial).count());
+    twice(world, words, make, all, wrong)
 }
 
 /// The words are values of a map whose keys are their numbers. The map is empty at first; after both passes every value must be 0.
@@ -213,12 +222,17 @@ fn by_map<I: Iterator<Item = u64>>(world: &World, places: Places, words: &impl F
         }
         updates.barrier()
     };
+    let all = || {
+        let mut all = 0;
+        map.for_each_local(|_, value| all ^= value)?;
+        Ok(all)
+    };
     let wrong = || {
         let mut wrong = 0;
         map.for_each_local(|_, value| wrong += usize::from(value != 0))?;
         Ok(wrong)
     };
-    let result = twice(world, make, wrong)?;
+    let result = twice(world, words, make, all, wrong)?;
     world.barrier()?;
     Ok(result)
 }
@@ -246,6 +260,24 @@ mod tests {
         (0..48_000).for_each(|_| counts[places.of(stream.next()) as usize] += 1);
         assert!(counts.iter().all(|count| (800..1200).contains(count)), "{counts:?}");
         assert_eq!((places.rank(47), places.index(47)), (Rank::new(2), 15));
+    }
+
+    #[test]
+    fn updates_that_both_passes_lack_are_missed() {
+        let wrong_words = |takes: usize| {
+            let words = || [3_u64, 5, 9, 17].into_iter();
+            let table = std::cell::Cell::new(9);
+            let wrong: pelago::Result<_> = pelago::run(|world| {
+                let make = || {
+                    words().take(takes).for_each(|word| table.set(table.get() ^ word));
+                    Ok(())
+                };
+                let wrong = || Ok(usize::from(table.get() != 9));
+                Ok(twice(world, &words, make, || Ok(table.get()), wrong)?.1)
+            });
+            wrong.unwrap()
+        };
+        assert_eq!([4, 2, 0].map(wrong_words), [0, 1, 1]);
     }
 
     #[test]
