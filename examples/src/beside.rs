@@ -38,12 +38,12 @@ pub(crate) fn judge(
     world: &World,
     what: impl fmt::Display,
     taken: &Taken,
-    serial: impl FnOnce() -> bool,
+    serial: impl FnOnce() -> pelago::Result<bool>,
 ) -> pelago::Result<ExitCode> {
     let mut wrong = [0_u64];
     if world.rank().number() == 0 {
         let start = world.now();
-        let same = serial();
+        let same = serial()?;
         wrong[0] = u64::from(!same);
         report(world, what, taken, world.now() - start, same);
     }

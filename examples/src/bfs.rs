@@ -12,7 +12,7 @@ use pelago::active::{ActiveMessages, Call, Function, Functions, QueueSettings};
 use pelago::{Rank, World};
 
 use crate::mix::mix;
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Stop, at_least_one, copies, exit, parse};
 
 /// Edges per vertex.
 const EDGE_FACTOR: u64 = 16;
@@ -158,8 +158,9 @@ impl<'w> Messages<'w> {
 fn search(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let (me, size, vertices) = (u64::from(world.rank()), u64::from(world.size()), 1_u64 << arguments.scale);
     let own = vertices.saturating_sub(me).div_ceil(size) as usize;
-    let part =
-        Part { size, neighbours: vec![Vec::new(); own], parent: vec![NONE; own], level: vec![NONE; own], ..Part::default() };
+    let neighbours = copies("the vertices of a rank", own, Vec::new())?;
+    let [parent, level] = [copies("the parents", own, NONE)?, copies("the levels", own, NONE)?];
+    let part = Part { size, neighbours, parent, level, ..Part::default() };
     let part = Rc::new(RefCell::new(part));
     let messages = Messages::new(world, &part)?;
     for number in (me..EDGE_FACTOR * vertices).step_by(size as usize) {

@@ -7,7 +7,7 @@ use clap::Parser;
 use pelago::dsm::Shared;
 use pelago::{Duration, Rank, World};
 
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Stop, at_least_one, copies, exit, parse};
 
 /// Add to a shared counter: rank 0 prints the ranks, the bytes, the microseconds per turn, and the number of turns whose data came from another rank
 #[derive(Parser)]
@@ -44,7 +44,7 @@ pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
 
 fn count(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let home = Rank::new(world.size() - 1);
-    let mut counter = Shared::<[u64]>::new(world, home, vec![0; arguments.words as usize])?;
+    let mut counter = Shared::<[u64]>::new(world, home, copies("the counter", arguments.words as usize, 0)?)?;
     let mut whole = add(world, &mut counter, arguments, arguments.turns.div_ceil(10))?;
     world.barrier()?;
     let (start, before) = (world.now(), counter.statistics());

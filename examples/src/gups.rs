@@ -14,7 +14,7 @@ use pelago::active::{ActiveMessages, Call, Functions, QueueSettings};
 use pelago::containers::{GlobalHeap, GlobalMap};
 use pelago::{Duration, Rank, World};
 
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Stop, at_least_one, exit, parse, room};
 
 /// Bytes of an element of the hash table, including overhead of the allocator.
 const ELEMENT_BYTES: u64 = 80;
@@ -194,7 +194,8 @@ fn by_messages<I: Iterator<Item = u64>>(
     words: &impl Fn() -> I,
 ) -> pelago::Result<(Duration, u64)> {
     let first = u64::from(world.rank()) << places.log_words;
-    let table: Vec<_> = (first..).take(1 << places.log_words).collect();
+    let mut table = room("the table", 1 << places.log_words)?;
+    table.extend((first..).take(1 << places.log_words));
     let table = Rc::new(RefCell::new(table));
     let (mine, mut functions) = (table.clone(), Functions::new());
     // The message has only the word: the owner recomputes the index.

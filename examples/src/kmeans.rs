@@ -9,7 +9,7 @@ use pelago::dsm::Bundle;
 use pelago::{Duration, Rank, World};
 
 use crate::beside::{Taken, judge, whole_pages};
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Stop, at_least_one, copies, exit, parse, room};
 
 /// Number of coordinates of a point, and their maximum. Coordinates are integers, so that sums do not depend on the order.
 const DIMENSIONS: usize = 4;
@@ -63,12 +63,12 @@ fn checked(arguments: &[String]) -> Result<Arguments, Stop> {
 
 fn find(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let (points, clusters) = (arguments.points as usize, arguments.clusters as usize);
-    let begin = (vec![0; clusters * DIMENSIONS], vec![0; clusters], vec![0]);
+    let begin = (copies("the sums", clusters * DIMENSIONS, 0)?, copies("the clusters", clusters, 0)?, vec![0]);
     // For each cluster the sum and number of its points; the total number of moves.
     let mut shared = Bundle::<(i64, u64, u64)>::new(world, Rank::new(0), begin)?;
     let share = points.div_ceil(world.size() as usize);
     let first = (world.rank().index() * share).min(points);
-    let mut mine = Share::new(first..(first + share).min(points), clusters);
+    let mut mine = Share::new(first..(first + share).min(points), clusters)?;
     let mut means = first_means(clusters);
     world.barrier()?;
     let start = world.now();
@@ -98,12 +98,12 @@ fn find(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let whole = whole_pages(statistics.fetched, (clusters * (DIMENSIONS + 1) + 1) * size_of::<u64>());
     let taken = Taken::since(world, start, statistics.bytes, whole)?;
     let what = format!("kmeans points {points} clusters {clusters}");
-    judge(world, what, &taken, || alone(world, points, clusters, arguments.rounds) == means)
+    judge(world, what, &taken, || Ok(alone(world, points, clusters, arguments.rounds)? == means))
 }
 
 /// Computes the means serially.
-fn alone(world: &World, points: usize, clusters: usize, rounds: u32) -> Vec<Point> {
-    let mut all = Share::new(0..points, clusters);
+fn alone(world: &World, points: usize, clusters: usize, rounds: u32) -> pelago::Result<Vec<Point>> {
+    let mut all = Share::new(0..points, clusters)?;
     let (mut means, mut sums, mut counts) = (first_means(clusters), vec![0; clusters * DIMENSIONS], vec![0; clusters]);
     for _ in 0..rounds {
         let changes = all.move_points(world, &means);
@@ -113,7 +113,7 @@ fn alone(world: &World, points: usize, clusters: usize, rounds: u32) -> Vec<Poin
             break;
         }
     }
-    means
+    Ok(means)
 }
 
 /// Points of one rank, and their clusters.
@@ -131,9 +131,11 @@ struct Changes {
 }
 
 impl Share {
-    fn new(numbers: Range<usize>, count: usize) -> Self {
-        let points: Vec<_> = numbers.map(|number| point(number as u64)).collect();
-        Self { clusters: vec![None; points.len()], points, count }
+    fn new(numbers: Range<usize>, count: usize) -> pelago::Result<Self> {
+        let clusters = copies("the clusters of points", numbers.len(), None)?;
+        let mut points = room("the points", numbers.len())?;
+        points.extend(numbers.map(|number| point(number as u64)));
+        Ok(Self { clusters, points, count })
     }
 
     /// Assigns each point to the nearest mean.

@@ -112,7 +112,7 @@ fn relax(world: &World, grid: Grid, arguments: &Arguments) -> pelago::Result<Exi
     let faults = if arguments.page_faults { format!(" faults {}", after.faults - before.faults) } else { String::new() };
     let what = format!("sor size {} iterations {iterations} page {page_length}{faults}", side - 2);
     let found = if world.rank().number() == 0 { field.read(0..side * side)? } else { &[] };
-    judge(world, what, &taken, || grid.alone(world, iterations) == found)
+    judge(world, what, &taken, || Ok(grid.alone(world, iterations) == found))
 }
 
 fn make(world: &World, length: usize, settings: RegionSettings, page_faults: bool) -> pelago::Result<Region<'_, f64>> {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser};
 use pelago::halo::{DIMENSIONS_MAX, Halo, Method, Route, Settings, TRIAL_LIMIT};
-use pelago::{Duration, Rail, World};
+use pelago::{Duration, Error, Rail, World};
 
 /// Reason why a program does not start.
 pub(crate) enum Stop {
@@ -143,6 +143,28 @@ pub(crate) fn exit(program: &str, result: pelago::Result<ExitCode>) -> ExitCode 
     })
 }
 
+/// Returns an empty vector with room for `length` elements: for what the arguments make as large as they like.
+///
+/// # Errors
+/// The system does not give the process so much memory.
+pub(crate) fn room<T>(what: &'static str, length: usize) -> pelago::Result<Vec<T>> {
+    let mut vector = Vec::new();
+    match vector.try_reserve_exact(length) {
+        Ok(()) => Ok(vector),
+        Err(_) => Err(Error::OutOfMemory { what, bytes: (length as u64).saturating_mul(size_of::<T>() as u64) }),
+    }
+}
+
+/// Returns a vector with `length` copies of a value.
+///
+/// # Errors
+/// As for [`room`].
+pub(crate) fn copies<T: Clone>(what: &'static str, length: usize, value: T) -> pelago::Result<Vec<T>> {
+    let mut vector = room(what, length)?;
+    vector.resize(length, value);
+    Ok(vector)
+}
+
 /// Parses a number of at least 1.
 pub(crate) fn at_least_one(text: &str) -> Result<u32, &'static str> {
     text.parse().ok().filter(|&number| number > 0).ok_or("give a number from 1 on")
@@ -173,4 +195,17 @@ fn route(text: &str) -> Result<Route, &'static str> {
 fn one_line(message: &str) -> String {
     let paragraph = message.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_does_not_exist_is_an_error() {
+        assert_eq!(copies("numbers", 3, 7_u64), Ok(vec![7; 3]));
+        let missing = |length| copies("numbers", length, 7_u64).unwrap_err().to_string();
+        assert_eq!(missing(1 << 50), "there are no 9007199254740992 bytes of memory for numbers");
+        assert_eq!(missing(usize::MAX), "there are no 18446744073709551615 bytes of memory for numbers");
+    }
 }

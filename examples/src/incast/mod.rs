@@ -34,6 +34,9 @@ const QUIET_PUTS: u32 = 20;
 /// Time from the agreement on the start to the start: longer than the agreement takes to reach all ranks.
 const PAUSE: Duration = Duration::from_microseconds(100);
 
+/// Maximum number of slots to acquire at once: as many as a receiver has at most.
+const BATCH_MAX: i64 = 1 << 16;
+
 /// Measure many-to-one messages to rank 0; rank 0 prints one line, or one JSON object
 #[derive(Parser)]
 #[command(name = "incast")]
@@ -54,7 +57,7 @@ struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 64, allow_negative_numbers = true, value_parser = at_least_one)]
     slots: u32,
     /// Number of slots that a sender acquires at once
-    #[arg(long, value_name = "K", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=BATCH_MAX))]
     batch: u32,
     /// How senders wait for a slot: notified, backing-off or polling
     #[arg(long, default_value = "notified", value_parser = method::waiting)]

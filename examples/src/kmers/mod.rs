@@ -27,6 +27,9 @@ const STRETCH_BASES: u64 = 1 << 16;
 /// Count from which on all k-mers share the last entry of the spectrum.
 const SPECTRUM: usize = 1000;
 
+/// Maximum number of k-mers to print: each rank has a table of them for every rank.
+const TOP_MAX: i64 = 10_000;
+
 /// Count k-mers: rank 0 prints their number, a histogram of their counts, and the most frequent ones
 #[derive(Parser)]
 #[command(name = "kmers")]
@@ -37,7 +40,7 @@ struct Arguments {
     #[arg(long, value_name = "K", default_value_t = 21, allow_negative_numbers = true, value_parser = at_least_one)]
     k: u32,
     /// Number of the most frequent k-mers to print
-    #[arg(long, value_name = "T", default_value_t = 10)]
+    #[arg(long, value_name = "T", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=TOP_MAX))]
     top: u32,
     /// Expected number of different k-mers; a larger number is counted correctly, but more slowly
     #[arg(long, value_name = "W", default_value_t = 1 << 22, allow_negative_numbers = true, value_parser = at_least_one)]
@@ -300,5 +303,6 @@ mod tests {
         let check = |text: &str| check(&text.split_whitespace().map(String::from).collect::<Vec<_>>(), 2);
         assert_eq!(check("reads.fa --k 32 --top 0 --verify"), Ok(()));
         assert!(check("").is_err() && check("reads.fa --k 0").is_err() && check("reads.fa --k 33").is_err());
+        assert!(check("reads.fa --top 10001").unwrap_err().contains("10000"));
     }
 }

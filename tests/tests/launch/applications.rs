@@ -52,3 +52,12 @@ fn same(ended: &Ended, (program, says): (&str, &str), alone: &mut Option<String>
     let found = fixed(program, &ended.output);
     assert_eq!(*alone.get_or_insert(found.clone()), found, "{ended:?}");
 }
+
+#[test]
+fn programs_larger_than_the_memory_name_what_is_missing() {
+    let ended = run(&["run", "-n", "2", "bfs", "--scale", "40"]);
+    let what = "bfs: there are no 13194139533312 bytes of memory for the vertices of a rank";
+    assert!(ended.code == Some(1) && ended.error.contains(what), "{ended:?}");
+    run(&["run", "-n", "2", "incast", "--batch", "65537"])
+        .expect(2, "incast: invalid value '65537' for '--batch <K>': 65537 is not in 1..=65536");
+}
