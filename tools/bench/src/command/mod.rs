@@ -83,6 +83,7 @@ type Plan = (Vec<&'static str>, u32);
 
 fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command) -> Result<ExitCode, Stopped> {
     let failed = |error: io::Error| Stopped::Failed(error.to_string());
+    takes_effect(arguments).map_err(Stopped::Usage)?;
     if let Some(folder) = &arguments.plot {
         // Checked before minutes of measurement, not after them.
         std::fs::create_dir_all(folder).map_err(|error| Stopped::Usage(format!("{}: {error}", folder.display())))?;
@@ -128,6 +129,24 @@ fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
         plot::write(&rows, folder).map_err(failed)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Checks that each option has an effect on what is measured.
+fn takes_effect(arguments: &Arguments) -> Result<(), String> {
+    let Arguments { settings, .. } = arguments;
+    let is_measured = |name| arguments.benchmarks().any(|benchmark| benchmark.name == name);
+    if arguments.compare.is_some() && !settings.bytes.is_empty() {
+        let sizes: Vec<_> = peer::BYTES.iter().map(|&bytes| table::bytes_text(bytes)).collect();
+        return Err(format!("--compare measures transfers of {}: leave --bytes out", sizes.join(", ")));
+    }
+    if settings.steps.is_some() && !is_measured("tuning") {
+        return Err("--steps is for the benchmark tuning: name it, or leave --steps out".into());
+    }
+    // The measurement counts datagrams, of which ranks that share memory send none.
+    if is_measured("datagrams") && !settings.transport.is_network() {
+        return Err("datagrams measures ranks that share no memory: give it --transport udp".into());
+    }
+    Ok(())
 }
 
 /// Measures library and peer alternately; prints the medians of both.
@@ -286,6 +305,27 @@ mod tests {
         let apart = plans(&arguments(&["-n", "1", "--transport", "udp"])).unwrap();
         assert!(apart.iter().all(|(names, _)| !names.contains(&"put")), "a rank's own memory is mapped");
         assert!(plans(&arguments(&["put", "-n", "1", "--transport", "udp"])).unwrap_err().contains("-n 2"));
+    }
+
+    #[test]
+    fn options_without_an_effect_are_refused() {
+        for (words, says) in [
+            (&["put", "--compare", "openmpi", "--bytes", "64"][..], "8 B, 64 KiB, 1 MiB: leave --bytes out"),
+            (&["put", "--steps", "submission=bypass"], "--steps is for the benchmark tuning"),
+            (&["datagrams"], "give it --transport udp"),
+            (&["put", "datagrams", "--transport", "shm"], "give it --transport udp"),
+        ] {
+            let line = takes_effect(&arguments(words)).unwrap_err();
+            assert!(line.contains(says), "{line}");
+        }
+        for words in [
+            &["put", "--compare", "openmpi"][..],
+            &["tuning", "--steps", "submission=bypass"],
+            &["datagrams", "--transport", "udp"],
+            &[],
+        ] {
+            assert_eq!(takes_effect(&arguments(words)), Ok(()), "{words:?}");
+        }
     }
 
     #[test]
