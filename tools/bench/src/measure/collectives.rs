@@ -110,22 +110,21 @@ fn measure(
     mut act: impl FnMut(&mut [u64], &mut [u64]) -> pelago::Result<()>,
 ) -> Result<Row> {
     let (position, size, count) = (all.position(), all.team().size(), bytes as usize / 8);
-    let mut input = vec![u64::from(position) + 1; operation.blocks_in(position, size) as usize * count];
-    let mut output = vec![u64::from(position) + 1; operation.blocks_out(position, size) as usize * count];
-    act(&mut input, &mut output)?;
-    for (index, &value) in output.iter().enumerate() {
-        check("a value of a collective operation", value, expected(operation, position, size, (index / count) as u32))?;
-    }
+    let [mut input, mut output] = [operation.blocks_in(position, size), operation.blocks_out(position, size)]
+        .map(|blocks| vec![0; blocks as usize * count]);
+    let member = Member { operation, position, size };
+    member.verify(count, [&mut input, &mut output], &mut act)?;
     // Zeros do not change under repeated reductions in place.
     input.fill(0);
     output.fill(0);
-    let mut act = || act(&mut input, &mut output).map_err(Error::from);
-    let trial_ns = batch(stage, 1, &mut act)?;
+    let mut act_on_zeros = || act(&mut input, &mut output).map_err(Error::from);
+    let trial_ns = batch(stage, 1, &mut act_on_zeros)?;
     let operations = ((BATCH_NS / trial_ns) as u64).clamp(1, BATCH_MAX);
     let mut times = [0.0; REPETITIONS];
     for taken in &mut times {
-        *taken = batch(stage, operations, &mut act)? / operations as f64;
+        *taken = batch(stage, operations, &mut act_on_zeros)? / operations as f64;
     }
+    member.verify(count, [&mut input, &mut output], &mut act)?;
     let median = comparison::percentile(&mut times, 50);
     let row = Row { repetitions: Some(REPETITIONS as u64), ..stage.row(operation.name()).sized(bytes) };
     Ok(Row { median_ns: Some(rounded(median)), min_ns: Some(rounded(times[0])), ..row })
@@ -140,16 +139,72 @@ fn batch(stage: &RankContext<'_>, operations: u64, mut act: impl FnMut() -> Resu
     Ok(slowest[0])
 }
 
-/// Returns the expected values of a block if every member contributes its position plus one; the root has position 0.
-fn expected(operation: Collective, position: u32, size: u32, block: u32) -> u64 {
-    let sum = |members: u32| u64::from(members) * (u64::from(members) + 1) / 2;
-    match operation {
-        Collective::Barrier => 0,
-        Collective::Broadcast { root } | Collective::Scatter { root } => u64::from(root) + 1,
-        Collective::Reduce { .. } | Collective::Allreduce | Collective::ReduceScatter => sum(size),
-        Collective::Allgather | Collective::Gather { .. } | Collective::Alltoall => u64::from(block) + 1,
-        Collective::Scan => sum(position + 1),
-        Collective::ExclusiveScan if position == 0 => 1,
-        Collective::ExclusiveScan => sum(position),
+/// Returns the value that a member contributes at a place of a block: it differs between members, blocks and places, so that values of others are
+/// noticed.
+fn contributed(position: u32, block: usize, place: usize) -> u64 {
+    (u64::from(position) + 1) * weight(block, place)
+}
+
+fn weight(block: usize, place: usize) -> u64 {
+    1 + (block * 31 + place) as u64 % 1021
+}
+
+/// A member of an operation, and the values that it expects.
+#[derive(Clone, Copy)]
+struct Member {
+    operation: Collective,
+    position: u32,
+    size: u32,
+}
+
+impl Member {
+    /// Executes the operation by `act`, and checks its result.
+    fn verify(
+        self,
+        count: usize,
+        [input, output]: [&mut [u64]; 2],
+        act: &mut impl FnMut(&mut [u64], &mut [u64]) -> pelago::Result<()>,
+    ) -> Result<()> {
+        for (index, value) in input.iter_mut().enumerate().chain(output.iter_mut().enumerate()) {
+            *value = contributed(self.position, index / count, index % count);
+        }
+        act(input, output)?;
+        output.iter().enumerate().try_for_each(|(index, &value)| {
+            check("a value of a collective operation", value, self.expected(index / count, index % count))
+        })
+    }
+
+    fn expected(self, block: usize, place: usize) -> u64 {
+        let sum = |members: u32| u64::from(members) * (u64::from(members) + 1) / 2;
+        let mine = self.position as usize;
+        match self.operation {
+            Collective::Barrier => 0,
+            Collective::Broadcast { root } => contributed(root, 0, place),
+            Collective::Scatter { root } => contributed(root, mine, place),
+            Collective::Reduce { .. } | Collective::Allreduce => sum(self.size) * weight(0, place),
+            Collective::ReduceScatter => sum(self.size) * weight(mine, place),
+            Collective::Allgather | Collective::Gather { .. } => contributed(block as u32, 0, place),
+            Collective::Alltoall => contributed(block as u32, mine, place),
+            Collective::Scan => sum(self.position + 1) * weight(0, place),
+            // The first member's values stay as they were.
+            Collective::ExclusiveScan if mine == 0 => contributed(0, 0, place),
+            Collective::ExclusiveScan => sum(self.position) * weight(0, place),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block of another member, and values at other places, are not those expected.
+    #[test]
+    fn wrong_values_are_found() {
+        for operation in Collective::ALL.into_iter().filter(|&operation| operation != Collective::Barrier) {
+            let members = [0, 1].map(|position| Member { operation, position, size: 3 });
+            let of_one = matches!(operation, Collective::Scatter { .. } | Collective::Alltoall | Collective::ReduceScatter);
+            assert!(!of_one || members[0].expected(2, 5) != members[1].expected(2, 5), "{operation}");
+            assert!(members.iter().all(|member| member.expected(0, 5) != member.expected(0, 6)), "{operation}");
+        }
     }
 }
