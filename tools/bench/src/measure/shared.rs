@@ -52,13 +52,20 @@ fn acquire_placed(stage: &RankContext<'_>, name: &'static str, placement: Placem
         return Ok(());
     }
     let limit = stage.baseline(&memory)?;
-    let mut count = stage.calibrate(1, |count| acquire_each(&mut variable, count))?;
+    let mut acquired = 0;
+    let mut count = stage.calibrate(1, |count| {
+        acquired += count;
+        acquire_each(&mut variable, count)
+    })?;
     if let Baseline::Datagrams(_) = limit {
         count = count.min(CONVERSATION_MAX);
     }
     let comparison = Comparison::run(REPETITIONS, |side| {
         let nanoseconds = match (side, &limit) {
-            (Side::Library, _) => stage.send(|| acquire_each(&mut variable, count))?,
+            (Side::Library, _) => {
+                acquired += count;
+                stage.send(|| acquire_each(&mut variable, count))?
+            }
             (Side::Raw, Baseline::Memory(raw)) => stage.send(|| lock_each(raw.word(0), raw.word(1), count))?,
             (Side::Raw, Baseline::Datagrams(line)) => stage.converse(
                 line,
@@ -68,6 +75,9 @@ fn acquire_placed(stage: &RankContext<'_>, name: &'static str, placement: Placem
         };
         Ok(nanoseconds / count as f64)
     })?;
+    // Only the sender knows the number of acquires for the calibration.
+    let acquired = stage.tell(acquired)?;
+    check("a variable that was acquired", *variable.read()?, acquired)?;
     stage.emit(&stage.row(name).timed(&comparison, limit.name("mutex", ROUND_TRIP)).sized(8))
 }
 
