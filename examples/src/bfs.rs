@@ -90,6 +90,8 @@ struct Part {
     /// Depth of the level under construction, and the vertices found in it.
     depth: u64,
     found: Vec<u64>,
+    /// Number of checks that neighbours have requested, and of errors that they have found.
+    compared: u64,
     wrong: u64,
 }
 
@@ -117,6 +119,7 @@ impl Part {
 
     /// Checks a vertex against a neighbour in `level`; `is_parent`: whether the neighbour is its parent.
     fn compare(&mut self, vertex: u64, level: u64, is_parent: bool) {
+        self.compared += 1;
         let own = self.level[self.index(vertex)];
         let is_near = if is_parent { own != NONE && own + 1 == level } else { own.abs_diff(level) <= 1 };
         // Either both were reached, or neither.
@@ -163,14 +166,23 @@ fn search(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let part = Part { size, neighbours, parent, level, ..Part::default() };
     let part = Rc::new(RefCell::new(part));
     let messages = Messages::new(world, &part)?;
+    let mut linked = 0;
     for number in (me..EDGE_FACTOR * vertices).step_by(size as usize) {
         let [one, other] = edge(arguments, number);
         if one != other {
+            linked += 1;
             messages.messages.send(messages.owner(one), messages.link, [one, other])?;
             messages.messages.send(messages.owner(other), messages.link, [other, one])?;
         }
     }
     messages.messages.barrier()?;
+    let lost = lost(world, linked, &part.borrow())?;
+    if lost > 0 {
+        if me == 0 {
+            let _ = writeln!(std::io::stderr(), "bfs: {lost} ends of edges did not arrive at their vertices");
+        }
+        return Ok(ExitCode::FAILURE);
+    }
     let (mut seconds_per_edge, mut last) = (0.0, [0; 3]);
     for number in 0..u64::from(arguments.roots) {
         let root = root(world, arguments, number, &part, &messages)?;
@@ -200,6 +212,14 @@ fn search(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     }
     world.barrier()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the number of ends of edges that no vertex has, or that are there too often; `linked`: number of edges that this rank has generated.
+fn lost(world: &World, linked: u64, part: &Part) -> pelago::Result<u64> {
+    let ends: usize = part.neighbours.iter().map(Vec::len).sum();
+    let mut sums = [2 * linked, ends as u64];
+    world.allreduce(&mut sums, |one, other| one + other)?;
+    Ok(sums[0].abs_diff(sums[1]))
 }
 
 /// Draws a vertex with neighbours, the same on all ranks.
@@ -256,17 +276,18 @@ fn examine(world: &World, root: u64, part: &Rc<RefCell<Part>>, messages: &Messag
     let (me, size) = (u64::from(world.rank()), u64::from(world.size()));
     let (neighbours, parents, levels) = {
         let part = &mut *part.borrow_mut();
-        part.wrong = 0;
+        (part.compared, part.wrong) = (0, 0);
         (std::mem::take(&mut part.neighbours), part.parent.clone(), part.level.clone())
     };
     world.barrier()?;
-    let [mut reached, mut ends, mut wrong] = [0; 3];
+    let [mut reached, mut ends, mut wrong, mut asked] = [0; 4];
     for (vertex, ((neighbours, &parent), &level)) in
         (me..).step_by(size as usize).zip(neighbours.iter().zip(&parents).zip(&levels))
     {
         for &neighbour in neighbours {
             messages.messages.send(messages.owner(neighbour), messages.compare, [neighbour, level, 0])?;
         }
+        asked += neighbours.len() as u64;
         if level == NONE {
             continue;
         }
@@ -276,13 +297,16 @@ fn examine(world: &World, root: u64, part: &Rc<RefCell<Part>>, messages: &Messag
         } else {
             wrong += u64::from(!neighbours.contains(&parent));
             messages.messages.send(messages.owner(parent), messages.compare, [parent, level, 1])?;
+            asked += 1;
         }
     }
     messages.messages.barrier()?;
     part.borrow_mut().neighbours = neighbours;
-    let mut sums = [reached, ends, wrong + part.borrow().wrong];
+    let mut sums = [reached, ends, wrong + part.borrow().wrong, asked, part.borrow().compared];
     world.allreduce(&mut sums, |one, other| one + other)?;
-    Ok([sums[0], sums[1] / 2, sums[2]])
+    let [reached, ends, wrong, asked, compared] = sums;
+    // A check that was not made has found nothing.
+    Ok([reached, ends / 2, wrong + asked.abs_diff(compared)])
 }
 
 #[cfg(test)]
@@ -297,5 +321,16 @@ mod tests {
             all.sort_unstable();
             assert!(all.into_iter().eq(0..1 << scale), "{scale}");
         }
+    }
+
+    #[test]
+    fn edges_that_did_not_arrive_are_counted() {
+        let lost = |linked, neighbours: [&[u64]; 3]| {
+            let part = Part { neighbours: neighbours.map(<[u64]>::to_vec).to_vec(), ..Part::default() };
+            pelago::run(|world| lost(world, linked, &part)).unwrap()
+        };
+        assert_eq!(lost(2, [&[1, 2], &[0], &[0]]), 0);
+        assert_eq!(lost(2, [&[1, 2], &[0], &[]]), 1);
+        assert_eq!(lost(3, [&[1], &[0], &[]]), 4);
     }
 }
