@@ -30,19 +30,21 @@ struct Arguments {
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
+        Ok(_) if world.size() < 2 => Ok(Stop::Wrong(TOO_FEW.into()).tell("litmus", world)),
         Ok(arguments) => play(world, arguments.runs as usize),
         Err(stop) => Ok(stop.tell("litmus", world)),
     });
     exit("litmus", result)
 }
 
+const TOO_FEW: &str = "a test needs 2 ranks; give -n 2";
+
 /// Checks the arguments.
 ///
 /// # Errors
 /// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
-    parse::<Arguments>(arguments)
-        .map_or_else(Stop::wrong, |_| if ranks < 2 { Err("a game needs two ranks".into()) } else { Ok(()) })
+    parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| if ranks < 2 { Err(TOO_FEW.into()) } else { Ok(()) })
 }
 
 fn play(world: &World, runs: usize) -> pelago::Result<ExitCode> {

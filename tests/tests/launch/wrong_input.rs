@@ -49,6 +49,9 @@ fn options() {
     one_line(&["run", "-n", "2", "--failure-limit", "0", RANK], "more than 0");
     one_line(&["fly"], "fly");
     one_line(&["bundled", "nothing"], "nothing");
+    // Without a launcher the program is a job of one rank.
+    let alone = run(&["bundled", "litmus"]);
+    assert_eq!((alone.code, &*alone.error), (Some(2), "litmus: a test needs 2 ranks; give -n 2\n"));
 }
 
 #[test]
