@@ -81,11 +81,11 @@ impl Requests {
 }
 
 impl Waiting {
-    /// Returns the next request, which waits no longer.
-    pub(crate) fn next(&mut self) -> Option<Frame<'_>> {
-        let (request, bytes) = wire::first_frame(&self.frames[self.taken..])?;
-        self.taken += bytes;
-        Some(request)
+    /// Returns the frame of the next request, which waits no longer; empty if none waits.
+    pub(crate) fn next(&mut self) -> &[u8] {
+        let request = wire::first_frame(&self.frames[self.taken..]);
+        self.taken += request.len();
+        &self.frames[self.taken - request.len()..self.taken]
     }
 
     fn bytes(&self) -> usize {
@@ -113,7 +113,7 @@ mod tests {
     /// Serves the next request; returns its peer and its operation.
     fn serve(requests: &mut Requests) -> Option<(u32, u32)> {
         let (peer, mut waiting) = requests.take_turn()?;
-        let operation = match waiting.next() {
+        let operation = match wire::frames(waiting.next()).next().flatten() {
             Some(Frame::Copy { operation, .. }) => operation,
             frame => panic!("{frame:?}"),
         };

@@ -22,7 +22,9 @@ pub(super) const SIGNAL: u16 = u16::MAX - 1;
 const SHORT_BYTES_MAX: usize = 64;
 
 impl<M: Memory> Conversations<M> {
-    /// Executes the frames of a new datagram, in order.
+    /// Executes the frames of a new datagram, in order. Reads wait if they have room later.
+    ///
+    /// No arm binds a whole frame: the core would stall at its copy, because it was written just before in other portions (decision 47).
     pub(crate) fn execute(
         &mut self,
         now: Instant,
@@ -31,10 +33,12 @@ impl<M: Memory> Conversations<M> {
         (bytes, room): (&[u8], Room),
         memory: &mut M,
     ) -> Result<(), Rejected> {
+        if room == Room::Later {
+            frames(bytes).flatten().filter(is_read).for_each(|read| self.requests.push(index, &read));
+        }
         let mut writes = 0;
         for frame in frames(bytes) {
             match frame.ok_or(Rejected::Malformed)? {
-                read if room == Room::Later && is_read(&read) => self.requests.push(index, &read),
                 Frame::Write { to, bytes } => {
                     self.write(index, (sequence, writes), memory.write(to, bytes));
                     writes += 1;
@@ -57,9 +61,20 @@ impl<M: Memory> Conversations<M> {
                     self.write(index, (sequence, PIECE), write_shape(memory, to, &shape, offset, bytes));
                 }
                 Frame::PutList { to, list, bytes } => self.write(index, (sequence, PIECE), write_list(memory, to, list, bytes)),
-                read @ (Frame::Get { .. } | Frame::GetShape { .. } | Frame::GetList { .. } | Frame::Copy { .. }) => {
-                    self.serve(now, index, read, memory);
+                Frame::Get { .. } | Frame::GetShape { .. } | Frame::GetList { .. } | Frame::Copy { .. }
+                    if room == Room::Later => {}
+                Frame::GetShape { operation, from, shape } => {
+                    let (bytes, extent) = (shape.bytes().unwrap_or(u64::MAX), shape.extent().unwrap_or(u64::MAX));
+                    let asked = Asked { operation, from, extent, offset: 0, bytes, longest: extent };
+                    self.serve_get_blocks(now, index, asked, || Pattern::Shape(shape), memory);
                 }
+                Frame::GetList { operation, from, offset, list } => {
+                    let (extent, longest) = (list.extent, list.extent.max(OVERLAPPING_BYTES_MAX));
+                    let asked = Asked { operation, from, extent, offset, bytes: list.bytes, longest };
+                    self.serve_get_blocks(now, index, asked, || Pattern::of_list(list), memory);
+                }
+                Frame::Get { operation, from, bytes } => self.serve_get(index, operation, from, bytes, memory),
+                Frame::Copy { operation, from, to, bytes } => self.serve_copy(now, index, operation, (from, to), bytes, memory),
                 Frame::Atomic { operation, at, width, operator, operand } => {
                     let found = memory.atomic(at, width, operator, operand);
                     self.answer(index, &result_frame(operation, found));
@@ -76,25 +91,6 @@ impl<M: Memory> Conversations<M> {
         Ok(())
     }
 
-    /// Executes a get or a copy.
-    fn serve(&mut self, now: Instant, index: u32, request: Frame<'_>, memory: &mut M) {
-        match request {
-            Frame::GetShape { operation, from, shape } => {
-                let (bytes, extent) = (shape.bytes().unwrap_or(u64::MAX), shape.extent().unwrap_or(u64::MAX));
-                let asked = Asked { operation, from, extent, offset: 0, bytes, longest: extent };
-                self.serve_get_blocks(now, index, asked, || Pattern::Shape(shape), memory);
-            }
-            Frame::GetList { operation, from, offset, list } => {
-                let (extent, longest) = (list.extent, list.extent.max(OVERLAPPING_BYTES_MAX));
-                let asked = Asked { operation, from, extent, offset, bytes: list.bytes, longest };
-                self.serve_get_blocks(now, index, asked, || Pattern::of_list(list), memory);
-            }
-            Frame::Get { operation, from, bytes } => self.serve_get(index, operation, from, bytes, memory),
-            Frame::Copy { operation, from, to, bytes } => self.serve_copy(now, index, operation, (from, to), bytes, memory),
-            _ => {}
-        }
-    }
-
     /// Executes requests of peers that wait, as far as there is room.
     pub(crate) fn serve_waiting(&mut self, now: Instant, memory: &mut M) {
         while !self.requests.is_empty() && self.operations.has_room_for_peers(1) {
@@ -106,9 +102,9 @@ impl<M: Memory> Conversations<M> {
             {
                 active.outstanding_since = now;
             }
-            if let Some(request) = waiting.next() {
-                self.serve(now, index, request, memory);
-            }
+            // The sequence number is that of writes, which do not wait.
+            let executed = self.execute(now, index, 0, (waiting.next(), Room::Free), memory);
+            debug_assert!(executed.is_ok(), "only valid frames wait");
             self.requests.give_back(index, waiting);
             self.enqueue(index);
             self.note_deadline(now, index);

@@ -90,11 +90,11 @@ pub(crate) fn frames(bytes: &[u8]) -> impl Iterator<Item = Option<Frame<'_>>> {
     })
 }
 
-/// Returns the first of some frames and its size in bytes.
-pub(crate) fn first_frame(bytes: &[u8]) -> Option<(Frame<'_>, usize)> {
+/// Returns the bytes of the first of some frames; empty if there is none.
+pub(crate) fn first_frame(bytes: &[u8]) -> &[u8] {
     let mut reader = Reader(bytes);
-    let frame = Frame::parse(&mut reader)?;
-    Some((frame, bytes.len() - reader.0.len()))
+    let length = Frame::parse(&mut reader).map_or(0, |_| bytes.len() - reader.0.len());
+    &bytes[..length]
 }
 
 impl<'a> Frame<'a> {
