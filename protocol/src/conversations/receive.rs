@@ -190,11 +190,16 @@ pub(crate) enum Room {
     Missing,
 }
 
+/// Whether the answer to a get of `bytes` bytes is a transfer.
+pub(super) fn is_long_get(bytes: u64) -> bool {
+    bytes > INJECT_SIZE as u64
+}
+
 /// Whether the answer may outlive the datagram of the request, as a transfer or an entry in the table of operations: that of a long get, a get of
 /// blocks, or a copy. A fence of the peer is not passed before such an answer has arrived.
 pub(super) fn is_read(frame: &Frame<'_>) -> bool {
     match frame {
-        Frame::Get { bytes, .. } => *bytes > INJECT_SIZE as u64,
+        Frame::Get { bytes, .. } => is_long_get(*bytes),
         Frame::GetShape { .. } | Frame::GetList { .. } | Frame::Copy { .. } => true,
         _ => false,
     }

@@ -5,7 +5,7 @@ use pelago_base::{AtomicOperator, Failure, GlobalAddress, Instant, Width};
 
 use super::operations::{Origin, PendingOperation, Put, Source};
 use super::patterns::{Pattern, PutBlocks, There, row_bytes, write_list, write_shape};
-use super::receive::{Room, is_read};
+use super::receive::{Room, is_long_get, is_read};
 use super::{ADMITTED, Conversations};
 use crate::api::{INJECT_SIZE, Rejected};
 use crate::memory::{Denied, Memory, further};
@@ -61,8 +61,8 @@ impl<M: Memory> Conversations<M> {
                     self.write(index, (sequence, PIECE), write_shape(memory, to, &shape, offset, bytes));
                 }
                 Frame::PutList { to, list, bytes } => self.write(index, (sequence, PIECE), write_list(memory, to, list, bytes)),
-                Frame::Get { .. } | Frame::GetShape { .. } | Frame::GetList { .. } | Frame::Copy { .. }
-                    if room == Room::Later => {}
+                Frame::GetShape { .. } | Frame::GetList { .. } | Frame::Copy { .. } if room == Room::Later => {}
+                Frame::Get { bytes, .. } if room == Room::Later && is_long_get(bytes) => {}
                 Frame::GetShape { operation, from, shape } => {
                     let (bytes, extent) = (shape.bytes().unwrap_or(u64::MAX), shape.extent().unwrap_or(u64::MAX));
                     let asked = Asked { operation, from, extent, offset: 0, bytes, longest: extent };
