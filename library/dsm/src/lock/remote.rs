@@ -306,12 +306,15 @@ mod tests {
     use super::*;
     use crate::lock::{STATE, WORDS};
 
+    /// In a job that goes on; in one that ends, no lock is recovered.
     #[test]
     fn a_rank_that_an_operation_has_failed_on_is_lost_before_the_world_knows() {
         run(Platform::Mapped, 3, |world| {
             let words = RemoteWords::new(world, Rank::new(0), WORDS).unwrap();
-            assert_eq!((words.lost(), words.losses()), (vec![], 0));
             let failed = |rank| words.noting::<()>(Err(Failure::PeerLost(Rank::new(rank)).into()));
+            failed(1).unwrap_err();
+            assert_eq!((words.lost(), words.losses()), (vec![], 0));
+            world.on_peer_lost(|_| {});
             for (rank, lost) in [(1, &[1][..]), (1, &[1]), (2, &[1, 2])] {
                 assert_eq!(failed(rank), Err(Failure::PeerLost(Rank::new(rank)).into()));
                 assert_eq!(words.lost(), lost.iter().copied().map(Rank::new).collect::<Vec<_>>());
