@@ -1,7 +1,6 @@
 //! Ranks split into teams, and split again. Each team starts several operations of all kinds at once, and its members wait for them in any order.
 
 use pelago_collectives::{Collectives, Commutative, Model, Settings, Started};
-use pelago_rma::World;
 
 use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;
@@ -21,7 +20,7 @@ const COUNT_MAX: u64 = 300;
 /// Number of kinds of operations, of which the last ones have a count for each member.
 const KINDS: u64 = 15;
 
-/// How many splits deep teams are split.
+/// Maximum number of splits one within another.
 const DEPTH_MAX: u64 = 2;
 
 pub(super) struct Teams {
@@ -37,12 +36,6 @@ struct Step {
     count: u64,
     /// A number that no other operation of the job has.
     number: u64,
-}
-
-/// The ranks of a team, by position, and the position of this rank.
-struct Members {
-    ranks: Vec<u32>,
-    me: u32,
 }
 
 impl Step {
@@ -186,7 +179,6 @@ impl Teams {
         &self,
         crew: &Crew<'_>,
         team: &Collectives<'_>,
-        members: &Members,
         (depth, common, own): (u64, &mut Random, &mut Random),
     ) -> Result<(), Trouble> {
         let (colours, is_reversed, omits) = (common.within(1, 3) as u32, common.one_in(2), common.one_in(4));
@@ -195,22 +187,21 @@ impl Teams {
             if omits && position == 0 { None } else { Some(colour) }
         };
         let key_of = |position: u32| if is_reversed { -(position as i32) } else { 0 };
-        let (number, colour) = (common.draw(), colour_of(members.me));
-        let part = team.split(colour, key_of(members.me), &self.settings(depth + 1))?;
+        let (size, position) = (team.team().size(), team.position());
+        let (number, colour) = (common.draw(), colour_of(position));
+        let part = team.split(colour, key_of(position), &self.settings(depth + 1))?;
         demand!(part.is_some() == colour.is_some(), "a member without a colour has a team, or one with a colour has none");
         if let (Some(part), Some(colour)) = (&part, colour) {
-            let mut ranks: Vec<_> =
-                (0..members.ranks.len() as u32).filter(|&position| colour_of(position) == Some(colour)).collect();
+            let mut ranks: Vec<_> = (0..size).filter(|&position| colour_of(position) == Some(colour)).collect();
             ranks.sort_by_key(|&position| (key_of(position), position));
-            let me = ranks.iter().position(|&position| position == members.me).unwrap_or_default() as u32;
+            let me = ranks.iter().position(|&other| other == position).unwrap_or_default() as u32;
             demand!((part.team().size(), part.position()) == (ranks.len() as u32, me), "a part has other members");
-            let members = Members { ranks: ranks.iter().map(|&position| members.ranks[position as usize]).collect(), me };
             let mut common = Random::of(number, colour.into());
             for _ in 0..common.within(1, 3) {
                 self.operate(crew, part, &mut common, own)?;
             }
             if depth + 1 < DEPTH_MAX && common.one_in(2) {
-                self.divide(crew, part, &members, (depth + 1, &mut common, own))?;
+                self.divide(crew, part, (depth + 1, &mut common, own))?;
             }
         }
         self.operate(crew, team, common, own)
@@ -223,14 +214,12 @@ impl Act for Teams {
     }
 
     fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble> {
-        let world: &World = crew.world();
-        let all = Collectives::new(world, &self.settings(0))?;
-        let members = Members { ranks: (0..crew.size()).collect(), me: crew.position() };
+        let all = Collectives::new(crew.world(), &self.settings(0))?;
         // The same numbers on every rank.
         let mut common = Random::of(self.seed, 0);
         let mut own = Random::of(self.seed, 1 + u64::from(crew.position()));
         for _ in 0..self.rounds {
-            self.divide(crew, &all, &members, (0, &mut common, &mut own))?;
+            self.divide(crew, &all, (0, &mut common, &mut own))?;
         }
         Ok(())
     }
