@@ -19,6 +19,9 @@ pub struct Capabilities {
     /// Maximum size in bytes of any other transfer posted as one operation; `u64::MAX` if there is no limit. Read by rma, which splits
     /// longer transfers (T12).
     pub message_bytes_max: u64,
+    /// Maximum number of incomplete operations of an endpoint: further ones are refused with [`PostError::Full`](crate::PostError::Full). `u32::MAX`, where
+    /// the limit depends on more than the number. Read by rma, which issues no more operations than this.
+    pub operations_max: u32,
     /// Maximum number of blocks of a list posted as one operation; shapes may then have any number of blocks. 0 if blocks are posted one by
     /// one. Read by rma, for each rail (T13).
     pub blocks_max: usize,
@@ -65,6 +68,7 @@ impl Capabilities {
             name,
             inject_size: INJECT_SIZE,
             message_bytes_max: u64::MAX,
+            operations_max: u32::MAX,
             blocks_max: 0,
             block_bytes_max: u64::MAX,
             signalled_bytes_min: usize::MAX,
@@ -89,6 +93,10 @@ impl fmt::Display for Capabilities {
         match self.message_bytes_max {
             u64::MAX => f.write_str("messages of any size")?,
             bytes => write!(f, "messages to {bytes} B")?,
+        }
+        match self.operations_max {
+            u32::MAX => {}
+            operations => write!(f, ", {operations} operations at once")?,
         }
         match self.blocks_max {
             0 => {}

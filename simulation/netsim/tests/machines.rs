@@ -176,6 +176,22 @@ fn wrong_descriptions_are_explained_in_a_line() {
     assert!(shared("get = [", "gets = [").contains("unknown field `gets`"));
 }
 
+/// The queues of a rank's NICs add up; a rail without a limit leaves the rank without one.
+#[test]
+fn send_queues_add_up() {
+    let queues = |head: &str, rails: &[&str]| {
+        let (start, rail) = Machine::bundled("rx200-qdr").unwrap().split_once("[[rail]]").unwrap();
+        let rails = rails.iter().map(|queue| format!("[[rail]]{}", rail.replace("[rail.nic]", &format!("[rail.nic]\n{queue}"))));
+        Machine::parse(&format!("{head}{start}{}", rails.collect::<String>())).map(|machine| machine.send_queue())
+    };
+    assert_eq!(queues("", &[""]).unwrap(), None);
+    assert_eq!(queues("", &["send_queue = 7"]).unwrap(), Some(7));
+    assert_eq!(queues("choice = \"first\"\n", &["send_queue = 7", "send_queue = 20"]).unwrap(), Some(27));
+    assert_eq!(queues("choice = \"first\"\n", &["send_queue = 7", ""]).unwrap(), None);
+    let empty = queues("", &["send_queue = 0"]).unwrap_err().to_string();
+    assert_eq!(empty, "rail.nic.send_queue = 0: must be from 1 to 1048576");
+}
+
 /// Values of another type than that of their key, and numbers that their type cannot have, are named with their key and their line.
 #[test]
 fn values_of_wrong_types_are_named() {

@@ -93,6 +93,12 @@ fn two_ranks_per_node(ranks: u32) -> Ranks {
     job("rx200-qdr", ranks, 2, None)
 }
 
+/// NICs that hold few operations.
+fn short_queues(ranks: u32) -> Ranks {
+    let machine = Machine::bundled("rx200-qdr").unwrap();
+    job_on(&machine.replace("[rail.nic]", "[rail.nic]\nsend_queue = 5"), ranks, 1, None)
+}
+
 /// Two networks, the first of which connects only pairs of nodes.
 fn two_rails(ranks: u32) -> Ranks {
     let one = Machine::bundled("rx200-qdr").unwrap();
@@ -139,6 +145,7 @@ fn by_datagrams_that_cost_time(ranks: u32) -> Ranks {
 
 pelago_kit::conformance!(apart, a_rank_per_node);
 pelago_kit::conformance!(together, two_ranks_per_node);
+pelago_kit::conformance!(queues, short_queues);
 pelago_kit::conformance!(rails, two_rails);
 pelago_kit::conformance!(routers, routers_that_reduce);
 pelago_kit::conformance!(nics, nics_that_meet);

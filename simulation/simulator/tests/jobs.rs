@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use pelago_base::{Duration, Instant, Rank};
+use pelago_base::{Duration, Event, Instant, Rank};
 use pelago_netsim::Machine;
 use pelago_platform::{Fault, For, Woken};
 use pelago_rma::{Error, World};
@@ -50,6 +50,43 @@ fn computing_takes_the_time_that_it_is_said_to_take() {
         let barrier = after.since(Instant::ZERO + Duration::from_microseconds(300));
         assert!((1..10).contains(&(barrier.as_nanoseconds() / 1000)), "after the slowest: {barrier:?}");
     }
+}
+
+/// A rank issues no more operations than its NIC holds, and sleeps once for a quarter of them; the result and the time are those of a long queue.
+#[test]
+fn a_full_send_queue_lets_a_rank_sleep_once_for_many_operations() {
+    const PUTS: u64 = 1000;
+    let job = |queue: u32| {
+        let machine = Machine::bundled("rx200-qdr").unwrap().replace("[rail.nic]", &format!("[rail.nic]\nsend_queue = {queue}"));
+        let outcome = run(&simulated::settings_on(Machine::parse(&machine).unwrap(), 2, 1), |world| {
+            let words = world.alloc::<u64>(PUTS as usize)?;
+            let mut sleeps = 0;
+            if world.rank() == Rank::new(0) {
+                let before = world.counters().of(Event::Parked);
+                for word in 0..PUTS {
+                    world.put(words.at(Rank::new(1), word as usize), &[word])?;
+                }
+                sleeps = world.counters().of(Event::Parked) - before;
+                world.quiet()?;
+            }
+            world.barrier()?;
+            if world.rank() == Rank::new(1) {
+                assert!((0..PUTS).all(|word| words.local().load(word as usize) == word));
+            }
+            Ok((sleeps, world.now()))
+        });
+        let first = outcome.results.into_iter().next().unwrap();
+        first.unwrap().unwrap()
+    };
+    let (sleeps, long) = job(2000);
+    assert_eq!(sleeps, 0);
+    let (sleeps, short) = job(256);
+    assert_eq!(short, long);
+    let quarters = (PUTS - 256) / 64;
+    assert!((quarters..=quarters + 2).contains(&sleeps), "{sleeps} sleeps");
+    // A queue that is shorter than the round trip.
+    let (sleeps, slow) = job(1);
+    assert!(sleeps <= PUTS && slow > long, "{sleeps} sleeps");
 }
 
 #[test]

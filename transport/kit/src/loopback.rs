@@ -65,6 +65,7 @@ impl Loopback {
         name: "loopback",
         inject_size: pelago_base::limits::INJECT_SIZE,
         message_bytes_max: u64::MAX,
+        operations_max: limits::COMPLETIONS_MAX as u32,
         blocks_max: 64,
         block_bytes_max: u64::MAX,
         signalled_bytes_min: 64,

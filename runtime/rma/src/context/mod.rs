@@ -34,7 +34,7 @@ use pelago_platform::{Activity, Fault, Tally};
 
 use self::background::Backgrounds;
 use self::survival::Losses;
-use self::wait::{Pace, Whom};
+use self::wait::Pace;
 use crate::Result;
 use crate::buffer::Spare;
 use crate::progress::engine::Engine;
@@ -189,7 +189,8 @@ impl Context {
 
     #[cold]
     fn await_room(&self, bytes: usize) -> Result<()> {
-        self.block("room for an operation", Whom::Operations, None, || Ok(self.engine.borrow().has_room(bytes).then_some(())))
+        let left = self.engine.borrow().in_flight_for_room();
+        self.block_until_left("room for an operation", left, None, || Ok(self.engine.borrow().has_room(bytes).then_some(())))
     }
 }
 

@@ -191,7 +191,7 @@ impl Context {
 
     fn block_until_quiet(&self) -> Result<()> {
         let signals = self.engine.borrow().signals();
-        self.block_until_left(signals, None, || Ok(self.engine.borrow().is_quiet().then_some(())))
+        self.block_until_left("quiet", signals, None, || Ok(self.engine.borrow().is_quiet().then_some(())))
     }
 
     /// Reports the first unreported failure that no `Fetch` will report; all such failures count as reported from now on.
@@ -204,7 +204,7 @@ impl Context {
 
     /// Waits until all operations have ended.
     pub(crate) fn drain(&self, limit: Option<Duration>) -> Result<()> {
-        self.block_until_left(0, limit, || Ok(self.engine.borrow().is_idle().then_some(())))
+        self.block_until_left("quiet", 0, limit, || Ok(self.engine.borrow().is_idle().then_some(())))
     }
 }
 

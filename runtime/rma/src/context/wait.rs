@@ -188,15 +188,16 @@ impl Context {
         self.wait(Wanted { what, whom, limit, on: For::Memory, word, rings_nobody: false }, ready)
     }
 
-    /// As `block`, for a `ready` that cannot hold while more than `left` operations of this context are in flight.
+    /// As `block`, for a `ready` of which a sleep need not be told while more than `left` operations of this context are in flight.
     pub(crate) fn block_until_left(
         &self,
+        what: &'static str,
         left: usize,
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<()>>,
     ) -> Result<()> {
         let on = For::AtMost(left as u32);
-        self.wait(Wanted { what: "quiet", whom: Whom::Operations, limit, on, word: None, rings_nobody: false }, ready)
+        self.wait(Wanted { what, whom: Whom::Operations, limit, on, word: None, rings_nobody: false }, ready)
     }
 
     #[inline]

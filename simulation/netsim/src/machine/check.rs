@@ -132,6 +132,9 @@ impl RailSpec {
         range("nic.packet_bytes", nic.packet_bytes, 1, PACKET_BYTES_MAX)?;
         range("nic.header_bytes", nic.header_bytes, 0, PACKET_BYTES_MAX - nic.packet_bytes)?;
         range("nic.control_bytes", nic.control_bytes, 1, PACKET_BYTES_MAX)?;
+        if let Some(operations) = nic.send_queue {
+            range("nic.send_queue", operations, 1, 1 << 20)?;
+        }
         range("nic.transmit_packets", nic.transmit_packets, 1, 1 << 16)?;
         let packet = self.packet_bytes_max();
         range("nic.receive_bytes", nic.receive_bytes, packet, 1 << 30)?;

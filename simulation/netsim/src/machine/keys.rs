@@ -96,6 +96,7 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.nic.packet_bytes", Bytes(U32)),
     ("rail.nic.header_bytes", Bytes(U32)),
     ("rail.nic.control_bytes", Bytes(U32)),
+    ("rail.nic.send_queue", Count(U32)),
     ("rail.nic.transmit_packets", Count(U32)),
     ("rail.nic.receive_bytes", Bytes(U32)),
     ("rail.nic.order", Word(&["fifo", "round-robin"])),

@@ -157,6 +157,13 @@ impl Machine {
         })
     }
 
+    /// Returns the maximum number of incomplete operations of a rank: the sum over its NICs; `None` if a rail states none.
+    pub fn send_queue(&self) -> Option<u32> {
+        let queues = self.rails.iter().map(|rail| rail.nic.send_queue.map(|operations| operations.saturating_mul(rail.count)));
+        let sum = queues.reduce(|sum, queue| Some(sum?.saturating_add(queue?)));
+        sum.flatten()
+    }
+
     /// The library's use of the cores of a node.
     pub fn software(&self) -> &Software {
         &self.node.software

@@ -331,6 +331,8 @@ pub(crate) struct NicSpec {
     pub(crate) packet_bytes: u32,
     pub(crate) header_bytes: u32,
     pub(crate) control_bytes: u32,
+    /// Maximum number of incomplete operations of a rank; further ones wait in the rank's library.
+    pub(crate) send_queue: Option<u32>,
     /// Maximum number of packets read from memory that wait for the link, per class.
     #[serde(default = "transmit_packets")]
     pub(crate) transmit_packets: u32,

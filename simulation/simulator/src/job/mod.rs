@@ -55,7 +55,7 @@ use crate::protocol::stations::Stations;
 use crate::ranks::status::SimulationStatus;
 use crate::settings::Settings;
 
-/// Maximum number of incomplete operations of one rank.
+/// Maximum number of incomplete operations of one rank on machines that state none.
 const IN_FLIGHT_MAX: u32 = 4096;
 
 pub(crate) struct SimulatedJob {
@@ -82,6 +82,8 @@ pub(crate) struct SimulatedJob {
     /// Ranks that run before time advances, in order.
     pub(crate) ready: VecDeque<u32>,
     operations: PendingOperations,
+    /// Maximum number of incomplete operations of one rank.
+    pub(crate) in_flight_max: u32,
     completions: CompletionTable,
     messages: TwoSidedMessages,
     pub(crate) reductions: ReductionGroups,
@@ -136,6 +138,7 @@ impl SimulatedJob {
             ranks: (0..ranks).map(|_| RankState::default()).collect(),
             ready: VecDeque::new(),
             operations: PendingOperations::default(),
+            in_flight_max: settings.machine.send_queue().unwrap_or(IN_FLIGHT_MAX),
             completions: CompletionTable::default(),
             messages: TwoSidedMessages::default(),
             reductions: ReductionGroups::default(),

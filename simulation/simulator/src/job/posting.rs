@@ -3,9 +3,9 @@
 use pelago_base::{Duration, Rank};
 use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token};
 
+use super::SimulatedJob;
 use super::noise::core_of;
 use super::tokens::{Subject, WakeUp};
-use super::{IN_FLIGHT_MAX, SimulatedJob};
 use crate::costs::progress_threads::Submitted;
 use crate::operations::fences::FenceOrder;
 use crate::operations::owned::OwnedOperation;
@@ -33,7 +33,7 @@ impl SimulatedJob {
     /// Starts an operation of `rank` on the network, by a rail or by the one that the machine chooses; returns as `post`.
     fn start(&mut self, rank: Rank, rail: Option<u8>, operation: OwnedOperation, token: Token) -> Result<Duration, PostError> {
         let state = &mut self.ranks[rank.index()];
-        if state.in_flight == IN_FLIGHT_MAX {
+        if state.in_flight == self.in_flight_max {
             return Err(PostError::Full);
         }
         state.in_flight += 1;

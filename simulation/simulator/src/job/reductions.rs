@@ -6,9 +6,9 @@ use pelago_base::{Duration, Rank, Team};
 use pelago_netsim::ReductionLimits;
 use pelago_platform::{PostError, ReductionOperator, Token};
 
+use super::SimulatedJob;
 use super::noise::core_of;
 use super::tokens::WakeUp;
-use super::{IN_FLIGHT_MAX, SimulatedJob};
 use crate::costs::progress_threads::Submitted;
 use crate::operations::reductions::Contributed;
 
@@ -47,7 +47,7 @@ impl SimulatedJob {
             return Err(PostError::TooLong(size_of_val(words)));
         }
         let (now, idle) = (self.network.now(), self.ranks[rank.index()].in_flight == 0);
-        if self.ranks[rank.index()].in_flight == IN_FLIGHT_MAX {
+        if self.ranks[rank.index()].in_flight == self.in_flight_max {
             return Err(PostError::Full);
         }
         self.reductions.check(rank, group)?;

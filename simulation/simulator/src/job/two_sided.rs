@@ -4,15 +4,15 @@ use pelago_base::Rank;
 use pelago_netsim::{FailureReason, NetworkOperation};
 use pelago_platform::{Completion, Failure, PostError, Token};
 
+use super::SimulatedJob;
 use super::tokens::Subject;
-use super::{IN_FLIGHT_MAX, SimulatedJob};
 use crate::operations::two_sided::{Received, TwoSidedMessage};
 
 impl SimulatedJob {
     /// Sends a two-sided message of `rank`.
     pub(crate) fn send_message(&mut self, from: Rank, to: Rank, bytes: &[u8], token: Token) -> Result<(), PostError> {
         let state = &mut self.ranks[from.index()];
-        if state.in_flight == IN_FLIGHT_MAX {
+        if state.in_flight == self.in_flight_max {
             return Err(PostError::Full);
         }
         state.in_flight += 1;

@@ -68,6 +68,7 @@ impl SharedJob {
         };
         let data_bytes_max = if settings.data == Data::Sizes { SIZED_BYTES_MAX } else { u64::MAX };
         let declared = settings.computing == Computing::Declared;
+        let operations_max = if job.stations.is_some() { u32::MAX } else { job.in_flight_max };
         let (capabilities, mut rails) = match job.stations {
             Some(_) => {
                 let by_protocol = by_protocol(&settings.machine);
@@ -75,8 +76,9 @@ impl SharedJob {
             }
             None => (BY_NIC, rails_of(&settings.machine)),
         };
-        rails.iter_mut().for_each(|rail| rail.data_bytes_max = data_bytes_max);
-        let capabilities = Capabilities { data_bytes_max, ..capabilities };
+        let limited = |network| Capabilities { data_bytes_max, operations_max, ..network };
+        rails.iter_mut().for_each(|rail| *rail = limited(*rail));
+        let capabilities = limited(capabilities);
         let is_oversubscribed = job.cores.as_ref().is_some_and(Cores::are_shared);
         let machine = settings.machine.clone();
         let topology = machine.topology(settings.ranks, settings.per_node);

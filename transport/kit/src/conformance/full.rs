@@ -1,4 +1,4 @@
-//! T1 bounded: `Full` is temporary, has no effect, and ends through progress.
+//! T1 bounded: `Full` is temporary, has no effect, and ends through progress; endpoints accept no more than they state.
 
 use std::collections::BTreeSet;
 
@@ -23,6 +23,7 @@ const THERE: Rank = Rank::new(1);
 /// never.
 pub fn is_temporary<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
+    let most = world.transport(HERE).network().capabilities().operations_max as usize;
     for segment in world.segments() {
         let mut expected = world.fill(1);
         expect(&mut expected, THERE, segment, 0, &[0; 8]);
@@ -31,7 +32,7 @@ pub fn is_temporary<F: Fixture>(make: impl Fn(u32) -> F) {
         let add = Operation::Atomic { at, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
         let mut tokens = Vec::new();
         for round in 0..4 {
-            let mut refusals = 0;
+            let (mut refusals, before) = (0, tokens.len());
             for _ in 0..POSTS_MAX {
                 match world.post_once(HERE, add) {
                     Ok(token) => tokens.push(token),
@@ -42,6 +43,7 @@ pub fn is_temporary<F: Fixture>(make: impl Fn(u32) -> F) {
                     break;
                 }
             }
+            assert!(tokens.len() - before <= most, "{} of at most {most} operations", tokens.len() - before);
             let bytes = [round; 16];
             if world.post_once(HERE, Operation::Write { to, bytes: &bytes }).is_ok() {
                 expect(&mut expected, THERE, segment, 64, &bytes);

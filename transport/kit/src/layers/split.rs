@@ -64,6 +64,7 @@ impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Split<I, E, P> {
         let data_bytes_max = node.data_bytes_max.max(all.data_bytes_max);
         let limited = |rail: &Capabilities| Capabilities { inject_size, message_bytes_max, data_bytes_max, ..*rail };
         let capabilities = Capabilities {
+            operations_max: node.operations_max.min(all.operations_max),
             blocks_max: node.blocks_max.min(all.blocks_max),
             block_bytes_max: node.block_bytes_max.min(all.block_bytes_max),
             signalled_bytes_min: node.signalled_bytes_min.max(all.signalled_bytes_min),

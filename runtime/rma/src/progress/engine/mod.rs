@@ -30,6 +30,8 @@ use crate::{Error, Result};
 pub(crate) struct Engine {
     port: Port,
     inject_size: usize,
+    /// Maximum number of operations that have not ended.
+    operations_max: usize,
     /// Maximum message size that all rails support.
     message_bytes_max: u64,
     /// Whether a write wakes its target only with a notification (T10).
@@ -102,16 +104,19 @@ impl Batching {
 
 impl Engine {
     pub(crate) fn new(mut port: Port) -> Self {
-        let (inject_size, message_bytes_max, notifies, keeps_time, striping) = port.with(|transport| {
+        let (inject_size, operations_max, message_bytes_max, notifies, keeps_time, striping) = port.with(|transport| {
             let network = transport.network();
+            let most = capabilities(network).map(|network| network.operations_max as usize).min();
+            let most = most.unwrap_or(usize::MAX).clamp(1, OPERATIONS_IN_FLIGHT_MAX);
             let longest = capabilities(network).map(|network| network.message_bytes_max).min();
             let notifies = capabilities(network).any(|network| !network.wakes_target);
             let keeps_time = capabilities(network).all(|network| network.keeps_time);
             let striping = Striping::new(network.rails());
-            (network.capabilities().inject_size, longest.unwrap_or(u64::MAX).max(1), notifies, keeps_time, striping)
+            (network.capabilities().inject_size, most, longest.unwrap_or(u64::MAX).max(1), notifies, keeps_time, striping)
         });
         Self {
             inject_size,
+            operations_max,
             message_bytes_max,
             notifies,
             latest: keeps_time.then_some(Instant::ZERO),
@@ -201,8 +206,13 @@ impl Engine {
     /// Whether an operation that captures `bytes` bytes may be submitted.
     #[inline]
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        self.is_idle()
-            || self.order.live() < OPERATIONS_IN_FLIGHT_MAX && self.captured.saturating_add(bytes) <= CAPTURED_BYTES_MAX
+        self.is_idle() || self.order.live() < self.operations_max && self.captured.saturating_add(bytes) <= CAPTURED_BYTES_MAX
+    }
+
+    /// Number of operations in flight to which a wait for room sleeps: three quarters of the maximum, so that an issuing loop sleeps once for many
+    /// operations.
+    pub(crate) fn in_flight_for_room(&self) -> usize {
+        self.operations_max - self.operations_max.div_ceil(4)
     }
 
     /// Whether no operation remains to be posted, whatever completes.
