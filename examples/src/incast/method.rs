@@ -32,6 +32,11 @@ pub(super) enum Method {
 }
 
 impl Method {
+    /// Whether senders acquire a slot of the receiver before they send, so that no message is lost.
+    pub(super) fn acquires(self) -> bool {
+        !matches!(self, Self::Eager | Self::Rendezvous | Self::Limit)
+    }
+
     /// Returns the placement of the counters.
     pub(super) fn placement(self, size: u32) -> Placement {
         match self {

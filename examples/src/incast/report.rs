@@ -110,25 +110,32 @@ impl Report {
     /// Combines the results of all ranks; rank 0 prints them.
     pub(super) fn tell(self, world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         let wrong = self.found.as_ref().map_or(0, |found| found.wrong);
+        // A sender that has acquired a slot cannot lose its message.
+        let missing = self.found.as_ref().filter(|_| arguments.method.acquires()).map_or(0, |found| self.lost(arguments, found));
         let time = |time: Option<Duration>| time.map_or(0, Duration::as_picoseconds);
-        let mut sums = [self.looks, self.refused, wrong, time(self.quiet), time(self.busy)];
+        let mut sums = [self.looks, self.refused, wrong, time(self.quiet), time(self.busy), missing];
         world.allreduce(&mut sums, |one, other| one + other)?;
         if world.rank() == RECEIVER {
             // A reader that closes the pipe early is not an error.
             let _ = writeln!(std::io::stdout(), "{}", self.lines(world, arguments, sums));
         }
-        Ok(if sums[2] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if sums[2] + sums[5] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    fn lines(&self, world: &World, arguments: &Arguments, [looks, refused, wrong, quiet, busy]: [u64; 5]) -> String {
+    /// Number of messages that the receiver has not received.
+    fn lost(&self, arguments: &Arguments, found: &Found) -> u64 {
+        u64::from(self.senders) * u64::from(arguments.messages) - found.received()
+    }
+
+    fn lines(&self, world: &World, arguments: &Arguments, [looks, refused, wrong, quiet, busy, _]: [u64; 6]) -> String {
         let Some(found) = &self.found else { return String::new() };
-        let (received, expected) = (found.received(), u64::from(self.senders) * u64::from(arguments.messages));
+        let received = found.received();
         let seconds = found.end.as_seconds();
         let rate = received as f64 / seconds.max(f64::MIN_POSITIVE);
         let per_message = |number: f64| number / (received as f64).max(1.0);
         let operations = per_message(self.operations as f64);
         let memory = self.room_bytes + self.unexpected_bytes;
-        let (lost, fairness) = (expected - received, found.fairness());
+        let (lost, fairness) = (self.lost(arguments, found), found.fairness());
         let slowdown = if quiet > 0 { busy as f64 / quiet as f64 } else { 0.0 };
         let Arguments { method, messages, bytes, slots, waiters, batch, .. } = arguments;
         if arguments.format == "json" {

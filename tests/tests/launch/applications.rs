@@ -61,3 +61,13 @@ fn programs_larger_than_the_memory_name_what_is_missing() {
     run(&["run", "-n", "2", "incast", "--batch", "65537"])
         .expect(2, "incast: invalid value '65537' for '--batch <K>': 65537 is not in 1..=65536");
 }
+
+/// A message for which a slot was acquired cannot be lost, so that one that is missing is a failure; with `eager`, losses are a result.
+#[test]
+fn missing_messages_are_a_failure_only_where_none_can_be_lost() {
+    let slow = ["sim", "-n", "3", "--machine", "rx200-qdr", "--quiet", "--protocol", "--faults", "delay=1:50ms,limit=10s"];
+    for (method, code) in [("acquire", 1), ("eager", 0)] {
+        let ended = run(&[&slow[..], &["incast", "--messages", "3", "--patience-ms", "1", "--method", method]].concat());
+        assert!(ended.code == Some(code) && ended.output.contains(" lost 6 "), "{method}: {ended:?}");
+    }
+}
