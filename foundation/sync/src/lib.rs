@@ -3,7 +3,7 @@
 //! | item | meaning |
 //! |---|---|
 //! | [`Doorbell`], [`Slept`] | a word on which threads of any process sleep until another rings; ringing costs a load and a branch |
-//! | [`Ring`], [`Full`] | a bounded queue of fixed-size messages, from many producers to one consumer |
+//! | [`Ring`], [`Claim`], [`Full`] | a bounded queue of fixed-size messages, from many producers to one consumer |
 //! | [`Gate`], [`Pass`] | access control for memory of one owner that peers enter, and that the owner can take back |
 //! | [`Watch`] | whether a thread watches for requests, so that its stand-in need not be woken |
 //! | [`Version`] | detection of changes to data that is read without a lock |
@@ -28,6 +28,6 @@ pub mod primitive;
 
 pub use doorbell::{Doorbell, Slept};
 pub use gate::{Gate, Pass};
-pub use ring::{Full, Ring};
+pub use ring::{Claim, Full, PRODUCER_MAX, Ring};
 pub use version::Version;
 pub use watch::Watch;

@@ -13,11 +13,18 @@ use pelago_sync::{Doorbell, Full, Gate, Ring, Version, Watch};
 ///
 /// The variable `LOOM_MAX_PREEMPTIONS` looks deeper; 4 and 5 have been run, for half a minute and three minutes.
 fn explore(threads: usize, body: impl Fn() + Send + Sync + 'static) {
+    if threads > 2 { explore_bounded(body) } else { check(Builder::new(), body) }
+}
+
+/// Explores the interleavings with at most `PREEMPTIONS` preemptions, for models with too many of them.
+fn explore_bounded(body: impl Fn() + Send + Sync + 'static) {
     const PREEMPTIONS: usize = 3;
     let mut builder = Builder::new();
-    if threads > 2 {
-        builder.preemption_bound = builder.preemption_bound.or(Some(PREEMPTIONS));
-    }
+    builder.preemption_bound = builder.preemption_bound.or(Some(PREEMPTIONS));
+    check(builder, body);
+}
+
+fn check(builder: Builder, body: impl Fn() + Send + Sync + 'static) {
     builder.check(move || {
         // The model of the futex orders all its users after the first one. Using it here, before any thread starts, makes that order harmless.
         futex_wake_all(&AtomicU32::new(0));
@@ -126,7 +133,7 @@ fn doorbell_wakes_those_who_sleep_for_what_was_written() {
 type Small = Ring<2, 2>;
 
 fn push_until_taken(ring: &Small, number: u64) {
-    while ring.push([number, !number]).is_err() {
+    while ring.push(number as u32, [number, !number]).is_err() {
         thread::yield_now();
     }
 }
@@ -147,7 +154,7 @@ fn ring_takes_from_two_producers() {
         let ring = shared::<Small>();
         let producers = [1, 2].map(|number| {
             let ring = ring.clone();
-            thread::spawn(move || ring.push([number, !number]).unwrap())
+            thread::spawn(move || ring.push(number as u32, [number, !number]).unwrap())
         });
         let popped = BTreeSet::from([pop_until_given(&ring), pop_until_given(&ring)]);
         assert_eq!(popped, BTreeSet::from([1, 2]));
@@ -158,7 +165,7 @@ fn ring_takes_from_two_producers() {
 
 #[test]
 fn ring_keeps_order_over_three_laps() {
-    explore(2, || {
+    explore_bounded(|| {
         let ring = shared::<Small>();
         let producer = thread::spawn({
             let ring = ring.clone();
@@ -173,10 +180,10 @@ fn ring_keeps_order_over_three_laps() {
 fn ring_that_is_full_refuses_one_of_two() {
     explore(3, || {
         let ring = shared::<Small>();
-        ring.push([1, !1]).unwrap();
+        ring.push(1, [1, !1]).unwrap();
         let producers = [2, 3].map(|number| {
             let ring = ring.clone();
-            thread::spawn(move || (number, ring.push([number, !number])))
+            thread::spawn(move || (number, ring.push(number as u32, [number, !number])))
         });
         let results = producers.map(|producer| producer.join().unwrap());
         let taken: Vec<u64> = results.iter().filter(|(_, result)| result.is_ok()).map(|(number, _)| *number).collect();
@@ -185,6 +192,24 @@ fn ring_that_is_full_refuses_one_of_two() {
         }
         assert_eq!([pop_until_given(&ring), pop_until_given(&ring)], [1, taken[0]]);
         assert_eq!((taken.len(), ring.pop()), (1, None));
+    });
+}
+
+/// A producer has died after its claim. The consumer skips the claim while another producer fills the queue, which takes more than one lap.
+#[test]
+fn ring_delivers_what_follows_a_skipped_claim() {
+    const DEAD: u32 = 7;
+    explore_bounded(|| {
+        let ring = shared::<Small>();
+        let _never_published = ring.claim(DEAD).unwrap();
+        let producer = thread::spawn({
+            let ring = ring.clone();
+            move || (1..=3).for_each(|number| push_until_taken(&ring, number))
+        });
+        assert!(ring.skip(DEAD));
+        (1..=3).for_each(|number| assert_eq!(pop_until_given(&ring), number));
+        producer.join().unwrap();
+        assert!(ring.is_empty() && !ring.skip(DEAD));
     });
 }
 
@@ -230,7 +255,7 @@ fn ring_with_a_doorbell_strands_no_message() {
         let producers = [1, 2].map(|number| {
             let (ring, bell) = (ring.clone(), bell.clone());
             thread::spawn(move || {
-                ring.push([number, !number]).unwrap();
+                ring.push(number as u32, [number, !number]).unwrap();
                 bell.ring();
             })
         });
@@ -301,7 +326,7 @@ fn watch_leaves_nothing_lying() {
         let asker = thread::spawn({
             let (ring, watch, woken) = (ring.clone(), watch.clone(), woken.clone());
             move || {
-                ring.push([1, !1]).unwrap();
+                ring.push(1, [1, !1]).unwrap();
                 if !watch.is_kept() {
                     woken.store(1, Ordering::Relaxed);
                 }

@@ -189,10 +189,10 @@ impl RankControl {
         }
     }
 
-    /// Puts a request into the inbox and wakes the thread that serves it: a thread of the rank that waits in the library, or else its
+    /// Puts a request of rank `from` into the inbox and wakes the thread that serves it: a thread of the rank that waits in the library, or else its
     /// progress thread. Returns whether the inbox had space.
-    pub(crate) fn ask(&self, request: [u64; REQUEST_WORDS]) -> bool {
-        if self.inbox.push(request).is_err() {
+    pub(crate) fn ask(&self, from: Rank, request: [u64; REQUEST_WORDS]) -> bool {
+        if self.inbox.push(from.number(), request).is_err() {
             return false;
         }
         if !self.attending.is_kept() {
@@ -239,7 +239,7 @@ mod tests {
         let host = HostMemory::create(&HostPlan::local(1, Some(1 << 20))).unwrap().0;
         let control = host.control(Rank::new(0)).unwrap();
         let bell = &control.progress_thread_bell;
-        let ask = || assert!(control.ask([0; REQUEST_WORDS]));
+        let ask = || assert!(control.ask(Rank::new(0), [0; REQUEST_WORDS]));
         assert!(is_rung(bell, ask), "nobody waits");
         control.inbox.pop().unwrap();
         control.attend();
@@ -259,7 +259,7 @@ mod tests {
         assert!(!control.is_unasked(), "it is awake");
         fall_asleep();
         assert!(control.is_unasked());
-        assert!(control.ask([0; REQUEST_WORDS]) && !control.is_unasked(), "it was rung");
+        assert!(control.ask(Rank::new(0), [0; REQUEST_WORDS]) && !control.is_unasked(), "it was rung");
         fall_asleep();
         assert!(!control.is_unasked(), "a request that its progress thread has not taken");
         control.inbox.pop().unwrap();

@@ -272,10 +272,7 @@ impl HostMemory {
             control.set_stage(RankStage::Failed);
         }
         self.job().set_fault(fault);
-        for (_, control) in self.controls() {
-            control.bell.ring();
-            control.progress_thread_bell.ring();
-        }
+        self.ring();
     }
 
     /// Makes the job fault tolerant: from now on the other ranks continue after the failure of one.
@@ -365,7 +362,10 @@ impl HostMemory {
 
     /// Wakes every rank of this host.
     fn ring(&self) {
-        self.controls().for_each(|(_, control)| control.bell.ring());
+        for (_, control) in self.controls() {
+            control.bell.ring();
+            control.progress_thread_bell.ring();
+        }
     }
 
     fn table(&self) -> &[AddressEntry] {

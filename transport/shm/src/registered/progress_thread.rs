@@ -14,7 +14,7 @@ use pelago_memory::Region;
 use pelago_platform::Failure;
 
 use crate::HostMemory;
-use crate::host::control::{REQUEST_WORDS, ReplySlot};
+use crate::host::control::{REQUEST_WORDS, RankStage, ReplySlot};
 use crate::host::memory::words;
 use crate::registered::location::locate;
 
@@ -124,10 +124,14 @@ impl ReplyStatus {
     }
 }
 
-/// Executes one request of `me`'s inbox; returns whether there was one.
+/// Executes one request of `me`'s inbox; returns whether there was one. Skips one whose rank has failed before it was complete: others wait behind it.
 pub(crate) fn serve(host: &HostMemory, me: Rank) -> bool {
-    let asked = host.control(me).filter(|control| !control.inbox.is_empty());
-    let Some(words) = asked.and_then(|control| control.inbox.pop()) else { return false };
+    let Some(control) = host.control(me) else { return false };
+    if control.inbox.is_empty() {
+        let has_failed = |rank: &u32| host.control(Rank::new(*rank)).is_some_and(|rank| rank.stage() == RankStage::Failed);
+        return control.inbox.claimant().filter(has_failed).is_some_and(|rank| control.inbox.skip(rank));
+    }
+    let Some(words) = control.inbox.pop() else { return false };
     // A malformed request is dropped: it names no requester to reply to.
     if let Some(request) = OwnerRequest::decode(words)
         && let Some(requester) = host.control(request.from)
@@ -144,7 +148,7 @@ pub(crate) fn serve(host: &HostMemory, me: Rank) -> bool {
         reply.status.store(status.word(request.number), Ordering::Release);
         requester.bell.ring();
         // A thread of this rank may wait for the write to its memory.
-        host.control(me).inspect(|control| control.bell.ring());
+        control.bell.ring();
     }
     true
 }
@@ -270,13 +274,32 @@ mod tests {
         let task = OwnerTask::Atomic { width: Width::Eight, operator: AtomicOperator::Add, operand: 7 };
         reply.replies[0].status.store(ReplyStatus::Pending.word(1), Ordering::Relaxed);
         let request = OwnerRequest { from: asker, reply: 0, number: 1, address: word, task };
-        control.inbox.push(request.encode()).unwrap();
+        control.inbox.push(0, request.encode()).unwrap();
         // Turns a hang into a failure; nothing depends on its length.
         let mut looks = 0..6000;
         while reply.replies[0].status.load(Ordering::Acquire) != ReplyStatus::Done.word(1) {
             assert!(looks.next().is_some(), "the progress thread sleeps for ever");
             std::thread::sleep(WATCH / 100);
         }
+    }
+
+    /// A rank is killed between its claim of a place in the inbox and its request: the requests behind it are served once its failure is known.
+    #[test]
+    fn a_request_of_which_only_the_claim_is_left_is_skipped() {
+        let [owner, killed, asker] = [0, 1, 2].map(Rank::new);
+        let host = HostMemory::create(&HostPlan::local(3, Some(1 << 20))).unwrap().0;
+        host.set_fault_tolerant();
+        let word = host.reach().addresses().encode(owner, SegmentId::SYMMETRIC, 0).unwrap();
+        let [control, reply] = [host.control(owner).unwrap(), host.control(asker).unwrap()];
+        let _never_published = control.inbox.claim(killed.number()).unwrap();
+        let task = OwnerTask::Atomic { width: Width::Eight, operator: AtomicOperator::Add, operand: 7 };
+        reply.replies[0].status.store(ReplyStatus::Pending.word(1), Ordering::Relaxed);
+        let request = OwnerRequest { from: asker, reply: 0, number: 1, address: word, task };
+        control.inbox.push(asker.number(), request.encode()).unwrap();
+        assert!(!serve(&host, owner) && !serve(&host, owner), "the rank may be slow");
+        assert!(host.mark_failed(killed));
+        assert!(serve(&host, owner) && serve(&host, owner) && !serve(&host, owner));
+        assert_eq!(reply.replies[0].status.load(Ordering::Acquire), ReplyStatus::Done.word(1));
     }
 
     #[test]

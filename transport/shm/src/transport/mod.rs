@@ -395,7 +395,7 @@ impl ReplySlots {
         let number = ((status(&slots[free]) >> 32) as u32).wrapping_add(1);
         slots[free].status.store(ReplyStatus::Pending.word(number), Ordering::Relaxed);
         let request = OwnerRequest { from: self.me, reply: free as u8, number, address, task };
-        if !target.ask(request.encode()) {
+        if !target.ask(self.me, request.encode()) {
             slots[free].withdraw(number);
             return None;
         }
@@ -468,7 +468,7 @@ mod tests {
         owner.register(at, memory.into()).unwrap();
         end.connect(None, ranks[1], &Address(1u32.to_le_bytes().into())).unwrap();
         let inbox = &host.control(ranks[1]).unwrap().inbox;
-        while inbox.push([u64::MAX; REQUEST_WORDS]).is_ok() {}
+        while inbox.push(0, [u64::MAX; REQUEST_WORDS]).is_ok() {}
         let add = Operation::Atomic { at, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
         assert_eq!(end.post(Instant::ZERO, Endpoint(1), add, Flags::NONE, Token(1)), Err(PostError::Full));
         let (first, mut completed) = (Instant::ZERO + REQUEST_PAUSE, Vec::new());
