@@ -40,6 +40,28 @@ impl LossDetails {
     }
 }
 
+/// The function during its call; it returns to its place even if it panics, so that later failures are told.
+struct Lent<'losses> {
+    losses: &'losses Losses,
+    tell: Option<Tell>,
+}
+
+impl Lent<'_> {
+    fn call(mut self, rank: Rank) {
+        if let Some(tell) = &mut self.tell {
+            tell(rank);
+        }
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let tell = self.tell.take();
+        // The call may have registered another function.
+        self.losses.change(|details| details.tell = details.tell.take().or(tell));
+    }
+}
+
 impl Losses {
     fn change<R>(&self, change: impl FnOnce(&mut LossDetails) -> R) -> R {
         change(self.details.borrow_mut().get_or_insert_default())
@@ -79,9 +101,8 @@ impl Context {
     /// context, this call tells them after it has returned.
     fn tell_losses(&self) {
         // Not borrowed during the call: the function may call this method again, which then finds no function.
-        while let Some((mut tell, rank)) = self.losses.change(LossDetails::take_untold) {
-            tell(rank);
-            self.losses.change(|details| _ = details.tell.get_or_insert(tell));
+        while let Some((tell, rank)) = self.losses.change(LossDetails::take_untold) {
+            Lent { losses: &self.losses, tell: Some(tell) }.call(rank);
         }
     }
 

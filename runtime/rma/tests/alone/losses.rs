@@ -1,6 +1,7 @@
 //! Continuing after failures of ranks.
 
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
@@ -65,6 +66,23 @@ fn a_rank_that_is_lost_while_the_function_runs_is_told_after_it() {
     lose(&script, 2);
     world.progress();
     assert_eq!(*told.borrow(), [3, 1, 2]);
+}
+
+/// A panic of the function that the program catches leaves it registered.
+#[test]
+fn ranks_that_are_lost_after_a_panic_of_the_function_are_told() {
+    let (world, script) = lone(4);
+    let told = Told::default();
+    let tell = told.clone();
+    world.on_peer_lost(move |rank| {
+        tell.borrow_mut().push(rank.number());
+        assert_ne!(rank, Rank::new(3), "a panic of the program");
+    });
+    lose(&script, 3);
+    lose(&script, 1);
+    assert!(catch_unwind(AssertUnwindSafe(|| world.progress())).is_err());
+    world.progress();
+    assert_eq!((world.losses(), told.borrow().clone()), (2, vec![3, 1]));
 }
 
 #[test]
