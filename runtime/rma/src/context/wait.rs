@@ -188,7 +188,7 @@ impl Context {
         self.wait(Wanted { what, whom, limit, on: For::Memory, word, rings_nobody: false }, ready)
     }
 
-    /// As `block`, for a `ready` of which a sleep need not be told while more than `left` operations of this context are in flight.
+    /// As `block`, but once asleep, the wait may sleep until at most `left` operations of this context are in flight.
     pub(crate) fn block_until_left(
         &self,
         what: &'static str,

@@ -209,8 +209,8 @@ impl Engine {
         self.is_idle() || self.order.live() < self.operations_max && self.captured.saturating_add(bytes) <= CAPTURED_BYTES_MAX
     }
 
-    /// Number of operations in flight to which a wait for room sleeps: three quarters of the maximum, so that an issuing loop sleeps once for many
-    /// operations.
+    /// Number of operations in flight at which a sleeping wait for room is woken: three quarters of the maximum, so that a loop that issues operations
+    /// sleeps once for many of them.
     pub(crate) fn in_flight_for_room(&self) -> usize {
         self.operations_max - self.operations_max.div_ceil(4)
     }
