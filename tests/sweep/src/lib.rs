@@ -11,7 +11,8 @@
 //! | `limit` | the limit of virtual time, for ranks that would wait forever |
 //! | `process` | jobs of the program in C, each a process of its own |
 //!
-//! Odd seeds draw everything at random. Even seeds combine, in turn, each program that repeatedly writes words with each kind of network:
+//! Odd seeds draw everything at random. One of eight of them replaces datagrams by two networks of adapters with short send queues, on which operations
+//! are delayed, overtake each other and are refused. Even seeds combine, in turn, each program that repeatedly writes words with each kind of network:
 //! datagrams are only delayed, only lost, only duplicated, or all of these.
 //!
 //! The ranks are those of the simulator: the library's own code from `World` down to datagrams, on a simulated machine in

@@ -35,14 +35,17 @@ struct Arguments {
     /// So many ranks, from 2 to 64, instead of what seeds say
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64))]
     ranks: Option<u32>,
+    /// By two networks of adapters that delay, reorder and refuse operations, instead of by datagrams
+    #[arg(long, conflicts_with = "faults")]
+    networks: bool,
 }
 
 /// Number of seeds between updates of the progress on a terminal.
 const SHOWN: u64 = 50;
 
 fn main() -> ExitCode {
-    let Arguments { seeds, first, seed, threads, program, faults, ranks } = Arguments::parse();
-    let chosen = Chosen { program, faults, ranks };
+    let Arguments { seeds, first, seed, threads, program, faults, ranks, networks } = Arguments::parse();
+    let chosen = Chosen { program, faults, ranks, networks };
     let threads = threads.or_else(|| available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let plan = match seed {
         Some(seed) => Plan { first: seed, seeds: 1, threads: 1, chosen },

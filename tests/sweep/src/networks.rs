@@ -19,6 +19,9 @@ const OVERHEAD_MAX_NS: u64 = 50_000;
 /// Minimum retransmission timeout of an adapter: longer than the slowest network takes for the packets in flight of the other ranks.
 const TIMEOUT_MIN_NS: u64 = 4_000_000;
 
+/// Maximum number of operations of a rank that a short send queue of an adapter holds.
+const SEND_QUEUE_MAX: u64 = 16;
+
 /// Bounds of the bandwidth of a network, in megabytes per second.
 const RATE_MIN: u64 = 100;
 const RATE_MAX: u64 = 8_000;
@@ -38,13 +41,18 @@ impl Networks {
     pub(crate) fn new(random: &mut Random) -> Self {
         let choice = *random.pick(&["first", "entity"]);
         let rails = [false, true].map(|is_second| rail(random, is_second));
-        let machine = format!("name = \"two-networks\"\nchoice = \"{choice}\"\n[node]\n{}", rails.concat());
+        let mut machine = format!("name = \"two-networks\"\nchoice = \"{choice}\"\n[node]\n{}", rails.concat());
         let mut manner = |_| Manner {
             delay_per_mille: if random.one_in(4) { 0 } else { random.below(DELAY_CHANCE_MAX + 1) as u32 },
             delay_max: Duration::from_nanoseconds(random.spread(DELAY_MAX_NS)),
         };
         let manners = (0..2).map(&mut manner).collect();
-        Self { machine, manners, refused: if random.one_in(2) { 0 } else { random.below(300) as u32 } }
+        let refused = if random.one_in(2) { 0 } else { random.below(300) as u32 };
+        if random.one_in(2) {
+            let queue = format!("[rail.nic]\nsend_queue = {}\n", random.within(1, SEND_QUEUE_MAX));
+            machine = machine.replace("[rail.nic]\n", &queue);
+        }
+        Self { machine, manners, refused }
     }
 
     pub(crate) fn parsed(&self) -> Result<Machine, MachineError> {

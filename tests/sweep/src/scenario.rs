@@ -37,7 +37,7 @@ const LOSS_SHORT_MAX: u32 = 100;
 /// ranks detect the failure by themselves as far as they can.
 const TOLD_SOON_MAX_NS: u64 = 10_000_000;
 
-/// Number of seeds of which one has two networks.
+/// Number of seeds of which one has two networks and the program for them, and one has two networks and any programs.
 const NETWORKS_ONE_IN: u64 = 16;
 
 /// Number of seeds of which one, the even one, combines programs and kinds of networks in turn.
@@ -139,22 +139,25 @@ pub struct Chosen {
     pub faults: Option<FaultKind>,
     /// The number of ranks; no rank fails in this case.
     pub ranks: Option<u32>,
+    /// Whether the ranks use two networks instead of sending datagrams; no rank fails in this case.
+    pub networks: bool,
 }
 
 impl Chosen {
     /// Returns the choice of a program, without other choices.
     pub const fn program(program: Program) -> Self {
-        Self { program: Some(program), faults: None, ranks: None }
+        Self { program: Some(program), faults: None, ranks: None, networks: false }
     }
 }
 
 /// Formats the choices as options of the command.
 impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { program, faults, ranks } = self;
+        let Self { program, faults, ranks, networks } = self;
         program.map_or(Ok(()), |program| write!(f, " --program {}", program.name()))?;
         faults.map_or(Ok(()), |faults| write!(f, " --faults {}", faults.name()))?;
-        ranks.map_or(Ok(()), |ranks| write!(f, " --ranks {ranks}"))
+        ranks.map_or(Ok(()), |ranks| write!(f, " --ranks {ranks}"))?;
+        f.write_str(if *networks { " --networks" } else { "" })
     }
 }
 
@@ -183,7 +186,11 @@ impl Scenario {
         let networks = None;
         let scenario =
             Self { seed, ranks, per_node, programs, faults, networks, encrypt, failure_limit, pause_max, rests, death };
-        if seed % NETWORKS_ONE_IN == NETWORKS_ONE_IN - 1 { scenario.with(Program::Rails) } else { scenario }
+        match seed % NETWORKS_ONE_IN {
+            7 => scenario.by_networks(),
+            15 => scenario.with(Program::Rails),
+            _ => scenario,
+        }
     }
 
     /// Returns a program that repeatedly writes words, on a network of one kind: few seeds cover each program on each kind.
@@ -209,7 +216,7 @@ impl Scenario {
     }
 
     /// Returns the same job with the choices applied.
-    pub fn chosen(self, Chosen { program, faults, ranks }: Chosen) -> Self {
+    pub fn chosen(self, Chosen { program, faults, ranks, networks }: Chosen) -> Self {
         let mut scenario = program.map_or_else(|| self.clone(), |program| self.clone().with(program));
         if let Some(kind) = faults {
             (scenario.faults, scenario.death) = (kind.faults(&mut Random::of(self.seed, 6 << 33)), None);
@@ -218,7 +225,7 @@ impl Scenario {
             (scenario.ranks, scenario.death) = (ranks, None);
             (scenario.faults.partitions, scenario.faults.slow) = Default::default();
         }
-        scenario
+        if networks { scenario.by_networks() } else { scenario }
     }
 
     /// Returns the same job with another program alone. No rank fails if the program does not support that. The program for several networks gets two
@@ -227,13 +234,18 @@ impl Scenario {
         let death = self.death.filter(|death| program.knows_of_death(death.survival));
         let count = if program.interface().is_some() { 1 } else { self.programs.len() };
         let scenario = Self { programs: vec![program; count], death, ..self };
-        if program != Program::Rails || scenario.networks.is_some() {
-            return scenario;
+        if program == Program::Rails { scenario.by_networks() } else { scenario }
+    }
+
+    /// Returns the same job by two networks, with frequent delays of ranks, and without failures of ranks. A program in C has only datagrams.
+    fn by_networks(self) -> Self {
+        if self.networks.is_some() || self.programs.iter().any(|program| program.interface().is_some()) {
+            return self;
         }
-        let mut random = Random::of(scenario.seed, 3 << 33);
+        let mut random = Random::of(self.seed, 3 << 33);
         let networks = Some(Networks::new(&mut random));
         let pause_max = Duration::from_nanoseconds(if random.one_in(4) { 0 } else { random.spread(SLOW_MAX_NS) });
-        Self { faults: FaultInjection::default(), networks, encrypt: false, pause_max, ..scenario }
+        Self { faults: FaultInjection::default(), networks, encrypt: false, pause_max, death: None, ..self }
     }
 
     /// Returns the protocol of the ranks. If `death` is given, the rank of the scenario's failure fails at that time.

@@ -31,7 +31,7 @@ fn four_hundred_seeds_hold() {
 fn halos_are_neither_early_nor_stale() {
     let (tally, violations) = swept(Plan { first: 0, seeds: 240, threads: 2, chosen: Chosen::program(Program::Halos) });
     assert_eq!(violations, [""; 0]);
-    assert!(tally.scenarios == 240 && tally.lost > 10_000 && tally.deaths > 20, "{tally:?}");
+    assert!(tally.scenarios == 240 && tally.lost > 10_000 && tally.deaths > 15, "{tally:?}");
 }
 
 #[test]
@@ -39,6 +39,20 @@ fn nothing_overtakes_parts_on_two_unruly_networks() {
     let (tally, violations) = swept(Plan { first: 0, seeds: 20, threads: 2, chosen: Chosen::program(Program::Rails) });
     assert_eq!(violations, [""; 0]);
     assert!(tally.scenarios == 20 && tally.lost > 100 && tally.sent == 0, "{tally:?}");
+}
+
+/// Every program holds if single operations overtake each other, are refused, and find short send queues full.
+#[test]
+fn every_program_holds_on_two_unruly_networks() {
+    let (mut runs, mut lost) = (0, 0);
+    for program in Program::ALL.into_iter().filter(|program| !matches!(program, Program::Acp(_) | Program::Shmem(_))) {
+        let chosen = Chosen { networks: true, ..Chosen::program(program) };
+        let (tally, violations) = swept(Plan { first: 0, seeds: 8, threads: 2, chosen });
+        assert_eq!(violations, [""; 0], "{}", program.name());
+        assert_eq!((tally.scenarios, tally.sent), (8, 0), "{}", program.name());
+        (runs, lost) = (runs + tally.runs, lost + tally.lost);
+    }
+    assert!(runs > 100 && lost > 100, "{runs} runs, {lost} packets lost");
 }
 
 #[test]
