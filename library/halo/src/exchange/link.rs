@@ -373,6 +373,13 @@ impl<'w, const D: usize> Link<'w, D> {
         self.behind(memory.world, None).put(credit, &[self.exchanges]).map(|_| ())
     }
 
+    /// Fails if the border could not be written to the neighbour's field: then its flag is not sent either.
+    pub(super) fn check_sent(&self) -> Result<()> {
+        let is_sent = self.method == Method::Direct && self.progress.is_some_and(|progress| progress.is_sent);
+        let sent = self.sent[self.half()].filter(|_| is_sent);
+        sent.map_or(Ok(()), |sent| sent.has_ended().map(drop))
+    }
+
     /// Tells the neighbour that the exchange of this rank has failed.
     pub(super) fn tell_broken<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> Result<()> {
         memory.world.put(memory.flags.at(self.neighbour, self.buffers.flags_there + BROKEN), &[1]).map(drop)

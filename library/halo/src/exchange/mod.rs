@@ -120,12 +120,16 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
                     return Err(Fault::PeerLost(rank).into());
                 }
                 self.check_neighbours()?;
+                self.check_sent()?;
                 let ready = |_: u64| {
                     let unpacks = self.unpacks_now(fields, wanted);
                     let may_take = |link: &Link<'w, D>| unpacks || !self.is_on_device || !is_by_device(link, fields);
                     let may_move =
                         |link: &Link<'w, D>| link.may_send(&self.memory) || link.may_receive(&self.memory) && may_take(link);
-                    self.current().any(may_move) || self.current().all(|link| link.is_over(&self.memory)) || self.is_broken()
+                    self.current().any(may_move)
+                        || self.current().all(|link| link.is_over(&self.memory))
+                        || self.is_broken()
+                        || self.check_sent().is_err()
                 };
                 world.wait_until(self.memory.flags.local(), 0, ready)?;
             }
@@ -148,6 +152,11 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         self.start(fields, takes_part)?;
         self.wait(fields, None)?;
         self.end(fields)
+    }
+
+    /// Fails if a border could not be sent: the neighbour waits for it, and learns of the failure from this rank alone.
+    fn check_sent(&self) -> Result<()> {
+        self.links.iter().try_for_each(Link::check_sent)
     }
 
     /// Whether the exchange of a neighbour has failed: it sends nothing more.
