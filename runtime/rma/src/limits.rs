@@ -3,7 +3,7 @@
 use pelago_base::limits::SEGMENT_BYTES_MAX;
 
 /// Number of polls of the transport after which a context publishes its operation counters, if it does not sleep before.
-pub const TALLY_ROUNDS: u32 = 1024;
+pub const TALLY_ROUNDS: u16 = 1024;
 
 /// Number of unused address bytes behind each registered region. An access that overruns a region by less fails instead of reaching the
 /// next region.

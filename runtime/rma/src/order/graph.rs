@@ -13,7 +13,7 @@ use pelago_platform::Failure;
 
 use crate::limits::{OPERATION_PLACES, OPERATION_PLACES_FIRST, OPERATIONS_IN_FLIGHT_MAX};
 
-const _: () = assert!(4 * OPERATIONS_IN_FLIGHT_MAX < 3 * OPERATION_PLACES, "so many places are never tight");
+const _: () = assert!(5 * OPERATIONS_IN_FLIGHT_MAX < 4 * OPERATION_PLACES, "so many places are never tight");
 
 /// The predecessors of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Order {
     /// Whether the next operation needs a larger table.
     #[inline]
     pub(crate) fn is_tight(&self) -> bool {
-        4 * self.live >= 3 * self.places.len()
+        5 * self.live >= 4 * self.places.len()
     }
 
     /// Doubles the table. Numbers that differ modulo a power of two also differ modulo its double.

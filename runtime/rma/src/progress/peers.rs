@@ -4,9 +4,11 @@ use pelago_base::Rank;
 use pelago_base::limits::RANKS_MAX;
 use pelago_platform::{Endpoint, Rail};
 
+use crate::limits::OPERATIONS_IN_FLIGHT_MAX;
+
 /// The ranks that a context accesses through a transport: an entry per rank that was accessed, and one more per rail that the program specifies.
 ///
-/// Finding the same rank again takes one comparison, another rank some more. 24 bytes per entry, and half as many for the hash table.
+/// Finding the same rank again takes one comparison, another rank some more. 16 bytes per entry, and 5 to 11 for the hash table.
 pub(crate) struct Peers {
     /// The first entry stands for `NOBODY`.
     entries: Vec<Peer>,
@@ -37,14 +39,17 @@ pub(crate) struct Peer {
     /// [`UNCONNECTED`] until the first operation is posted to the peer.
     endpoint: u32,
     /// Number of live operations on the peer.
-    pub(crate) live: u32,
+    pub(crate) live: u16,
     /// Number of those operations that a fence orders before all later posts, and that fail only if the peer fails.
-    pub(crate) orderly: u32,
+    pub(crate) orderly: u16,
     /// The round of progress in which the transport had no room for the peer.
-    pub(crate) full_in: u32,
+    pub(crate) full_in: u16,
     /// Whether posted operations have to take effect before the next one.
     pub(crate) is_fenced: bool,
 }
+
+/// Every simulated rank has a table; a copy within a rank counts twice.
+const _: () = assert!(size_of::<Peer>() == 16 && 2 * OPERATIONS_IN_FLIGHT_MAX <= u16::MAX as usize);
 
 /// Initial size of the hash table.
 const PLACES_FIRST: usize = 8;

@@ -61,7 +61,7 @@ pub(crate) struct Engine {
     /// Number of bytes that records and outcomes hold.
     captured: usize,
     /// Number of progress calls of the transport, starting at 1.
-    round: u32,
+    round: u16,
     /// Empty between calls, as is the next field.
     released: Vec<Released>,
     completed: Vec<Completion>,
@@ -453,7 +453,7 @@ impl Engine {
 
     /// Makes all possible progress; returns whether any was made.
     pub(crate) fn progress(&mut self, shared: &Shared) -> bool {
-        // Because of the wrap-around, a peer that was full 2^32 - 1 rounds ago is polled one round late.
+        // Because of the wrap-around, a peer that was full 65,535 rounds ago is polled one round late.
         self.round = self.round.wrapping_add(1).max(1);
         let mut completed = std::mem::take(&mut self.completed);
         let now = shared.clock.now();
@@ -573,7 +573,7 @@ impl Engine {
         }
         let peer = self.peers.get_mut(at);
         peer.live -= 1;
-        peer.orderly -= u32::from(stage.is_orderly());
+        peer.orderly -= u16::from(stage.is_orderly());
         self.peers.get_mut(other).live -= 1;
         let is_passed_on = failure.is_some() && self.passes_on(id);
         if audience == Audience::Keeper {
@@ -651,7 +651,7 @@ impl Engine {
         let [at, other] = record.peers;
         let peer = self.peers.get_mut(at);
         peer.live += 1;
-        peer.orderly += u32::from(record.stage.is_orderly());
+        peer.orderly += u16::from(record.stage.is_orderly());
         self.peers.get_mut(other).live += 1;
         *self.place(id) = Record { has_work: true, ..record };
         *self.work_at(self.order.place_of(id)) = work;
@@ -669,7 +669,7 @@ impl Engine {
         self.taken[1] += bytes as u64;
         let peer = self.peers.get_mut(at);
         peer.live += 1;
-        peer.orderly += u32::from(stage.is_orderly());
+        peer.orderly += u16::from(stage.is_orderly());
         self.peers.get_mut(NOBODY).live += 1;
     }
 
