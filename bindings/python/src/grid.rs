@@ -121,7 +121,7 @@ fn made<'w, T: Pod, const D: usize>(world: &'w World, description: &Description)
     let plan = Plan::build(world, &mut fields, &Settings::new(halo))?;
     // The plan's trials have written to the halos.
     fields.iter_mut().for_each(|field| field.cells_mut().fill(T::new_zeroed()));
-    world.barrier()?;
+    world.meet()?;
     let block = fields.first().map(Field::block).ok_or_else(|| Fail::Value("a grid has at least one field".into()))?;
     let (first, cells, parts) = (block.first.to_vec(), block.cells.to_vec(), parts.to_vec());
     Ok(Made { grid: Box::new(Typed { fields, plan }), parts, first, cells, memories })

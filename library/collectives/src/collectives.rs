@@ -194,10 +194,11 @@ impl<'w> Collectives<'w> {
     }
 
     /// Waits, after a failure, until no operation is in flight. The returned error already reports failed puts to a failed member: the next barrier
-    /// must not report them again.
+    /// must not report them again. Failures of other operations of the program are left to it.
     pub(crate) fn told<R>(&self, ended: Result<R>) -> Result<R> {
         if ended.is_err() {
-            let _told = self.world.quiet();
+            let _at_fault = self.world.await_quiet();
+            self.world.dismiss_lost();
         }
         ended
     }

@@ -204,7 +204,7 @@ impl<'w> Collectives<'w> {
         if member.streams.borrow().is_some() {
             return Ok(());
         }
-        self.world.quiet()?;
+        self.world.await_quiet()?;
         let region = loop {
             match self.take(words) {
                 Err(Error::NoMemory { .. }) if self.forget()? => {}

@@ -171,7 +171,7 @@ impl Collectives<'_> {
     /// Makes sure that all members prepare the same operation. After it, no member uses memory that all have given back.
     fn meet_for(&self, key: Key, algorithm: Algorithm, rails: Rails, own: &Result<()>) -> Result<()> {
         // This member's puts for an earlier plan must have arrived: a member does not wait for the credits that it receives.
-        self.world.quiet()?;
+        self.world.await_quiet()?;
         let Key { operation, count, value_bytes, commutes } = key;
         let place = Collective::ALL.iter().position(|other| *other == operation.rooted(0)).unwrap_or_default();
         let names = (place as u64) << 16 | (algorithm as u64) << 8 | u64::from(commutes);

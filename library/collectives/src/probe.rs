@@ -1,7 +1,7 @@
 //! The probe: finds the members of each host, and measures the parameters of the cost model by barriers and puts. Collective.
 
 use pelago_base::Instant;
-use pelago_rma::{BarrierAlgorithm, Result};
+use pelago_rma::{BarrierAlgorithm, Group, Result};
 
 use crate::collectives::Collectives;
 use crate::cost::Model;
@@ -36,8 +36,8 @@ impl Collectives<'_> {
             return Ok(self.model);
         }
         let meet = || match &self.group {
-            Some(group) => group.barrier_by(BarrierAlgorithm::Dissemination),
-            None => self.world.barrier_by(BarrierAlgorithm::Dissemination),
+            Some(group) => group.meet_by(BarrierAlgorithm::Dissemination),
+            None => self.world.meet_by(BarrierAlgorithm::Dissemination),
         };
         let since = |start: Instant| (self.world.now() - start).as_picoseconds();
         let median = |act: &dyn Fn() -> Result<()>| -> Result<u64> {
@@ -57,13 +57,13 @@ impl Collectives<'_> {
         let barrier = median(&meet)?;
         let few = median(&|| {
             (0..16).try_for_each(|word| self.world.put(to.add(word.min(probe as u64 - 1)), &[0]).map(drop))?;
-            self.world.flush(right)
+            self.world.await_quiet()
         })?;
         let many = median(&|| {
             self.world.put(to, &block)?;
-            self.world.flush(right)
+            self.world.await_quiet()
         })?;
-        self.barrier()?;
+        self.group.as_ref().map_or_else(|| self.world.meet(), Group::meet)?;
         let mut slowest = [barrier, few, many, u64::from(!self.is_mapped() && self.world.shares_cores())];
         self.agree(&mut slowest, u64::max)?;
         let [barrier, few, many, shares] = slowest;

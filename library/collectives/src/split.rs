@@ -75,7 +75,7 @@ impl<'w> Collectives<'w> {
         let in_use = Rc::new(Cell::new(true));
         self.origin.children.borrow_mut().push(Child { region, in_use: in_use.clone() });
         // Puts of members for an earlier plan have arrived at the first agreement; no member puts before all have cleared.
-        self.world.quiet()?;
+        self.world.await_quiet()?;
         let memory = self.member.words.part(region.start, scratch + words);
         self.agree_on([region.start as u64, words as u64, 0, 2])?;
         memory.part(0, scratch).local(self.world).clear();
@@ -102,7 +102,7 @@ impl<'w> Collectives<'w> {
         let mut children = self.origin.children.borrow_mut();
         let bits = children.iter().enumerate().filter(|(_, child)| !child.in_use.get()).map(|(index, _)| 1 << index);
         let mut unused = [bits.sum::<u64>()];
-        self.world.quiet()?;
+        self.world.await_quiet()?;
         self.agree(&mut unused, |one, other| one & other)?;
         let mut index = 0;
         children.retain(|child| {

@@ -6,6 +6,7 @@ use pelago_collectives::{
     Algorithm, Choice, Collective, Collectives, Commutative, Max, Min, Operator, Plan, Rails, Settings, Shape, Sum,
 };
 use pelago_rma::{Error, Rail, World};
+use pelago_test_support::earlier::after_a_failure;
 use pelago_test_support::threads::{PLATFORMS, Platform, on_every_platform, run, run_counted};
 
 /// Little memory, so that operations are split into pieces and have few slots.
@@ -661,6 +662,34 @@ fn a_plan_without_memory_is_refused_with_the_bytes_that_it_needs() {
         let mut sums = [1, 2];
         all.allreduce(&mut sums, Sum).unwrap();
         assert_eq!(sums, [size as u64, 2 * size as u64]);
+        world.barrier().unwrap();
+    });
+}
+
+/// A member that returned with an earlier failure of the program would leave the others waiting: in the probe, when an operation is prepared, when it is
+/// tried, and when a team is split.
+#[test]
+fn an_earlier_failure_stops_no_member() {
+    on_every_platform(&[3], |world, platform| {
+        const CALLS: u64 = 2;
+        const COUNT: usize = 8_000;
+        let settings = Settings { memory_bytes: 1 << 20, plan_bytes: 64 << 10, calls_before_trial: Some(CALLS), ..Settings::default() };
+        let all = after_a_failure(world, || Collectives::new(world, &settings).unwrap());
+        for call in 0..=CALLS {
+            let mut values = vec![1_u64; COUNT];
+            after_a_failure(world, || all.allreduce(&mut values, Sum).unwrap());
+            assert_eq!(values, [3; COUNT], "{platform:?}, call {call}");
+        }
+        let is_root = world.rank() == Rank::new(0);
+        let (at_root, counts) = if is_root { (vec![1_u64, 2, 3], vec![1; 3]) } else { Default::default() };
+        let (mut own, mut every) = ([0_u64], [0_u64; 3]);
+        after_a_failure(world, || all.scatterv(0, &at_root, &counts, &mut own).unwrap());
+        after_a_failure(world, || all.allgatherv(&own, &[1; 3], &mut every).unwrap());
+        assert_eq!(every, [1, 2, 3], "{platform:?}");
+        for _ in 0..2 {
+            // The second split frees the memory of the first.
+            drop(after_a_failure(world, || all.split(Some(0), 0, &settings).unwrap()));
+        }
         world.barrier().unwrap();
     });
 }

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use pelago_base::Rank;
 use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Settings, Started};
 use pelago_rma::{Error, Result, World};
+use pelago_test_support::earlier::after_a_failure;
 use pelago_test_support::threads::{Platform, on_every_platform};
 
 /// The member whose operator panics: the root of the reductions.
@@ -144,6 +145,22 @@ fn a_plan_fails_on_all_members() {
         assert!(first.as_ref().is_none_or(|first| first.is_ok() || is_refused(first)), "{platform:?}: {first:?}");
         let later = ended(|| all.start_allreduce(vec![1; COUNT], operator(world)));
         assert!(later.as_ref().is_some_and(is_refused), "{platform:?}: {later:?}");
+        world.barrier().unwrap();
+    });
+}
+
+/// After a failure, puts to failed members must not be reported again; those of the program to others must be.
+#[test]
+fn an_operation_that_fails_leaves_the_failures_of_the_program() {
+    on_every_platform(&[3], |world, platform| {
+        let all = team(world);
+        let plain = || all.reduce(VICTIM.number(), &mut [1_u64; COUNT], |left, right| left + right);
+        plain().unwrap();
+        let later = after_a_failure(world, || {
+            let _panicked = caught(|| all.reduce(VICTIM.number(), &mut [1_u64; COUNT], operator(world)));
+            plain()
+        });
+        assert_eq!(is_refused(&later), world.rank() == VICTIM, "{platform:?}: {later:?}");
         world.barrier().unwrap();
     });
 }

@@ -38,7 +38,7 @@ const SHARED_MAX: usize = 1 << 20;
 /// Maximum number of tasks that are added, or by which the private tasks become fewer, between two reads of the ring's word, if the others may soon have
 /// taken all shared tasks.
 const LOOK_EVERY: usize = 16;
-/// The same, if there are enough shared tasks for the others meanwhile.
+/// Maximum number of tasks between two reads of the ring's word, as for [`LOOK_EVERY`], if enough shared tasks are left for the others meanwhile.
 const LOOK_EVERY_MAX: usize = 128;
 
 /// Number of private tasks from which on a rank shares half of them if it shares none.

@@ -11,6 +11,7 @@ use pelago_containers::{
     ByteSource, Form, GlobalBytes, GlobalDeque, GlobalHeap, GlobalList, GlobalVector, Guarded, InsertAt, List, Sequence,
 };
 use pelago_rma::{Error, GlobalPtr, World};
+use pelago_test_support::earlier::after_a_failure;
 use pelago_test_support::threads::{HEAP_BYTES, PLATFORMS, Passed, Platform, run, run_counted};
 
 /// All bytes of a sequence.
@@ -478,6 +479,21 @@ fn guarded_containers_keep_the_changes_of_all_ranks() {
                 deque.destroy().unwrap();
                 list.bytes().destroy().unwrap();
             }
+            world.barrier().unwrap();
+        });
+    }
+}
+
+/// The result of a change that took place is not replaced by an earlier failure of the program: what it took out would be lost.
+#[test]
+fn an_earlier_failure_replaces_no_result() {
+    for platform in PLATFORMS {
+        run(platform, 2, |world| {
+            let heap = GlobalHeap::new(world, 1 << 20).unwrap();
+            let jobs = GlobalDeque::<u64>::new(&heap, Rank::new(1), 1).unwrap();
+            let jobs = Guarded::new(&heap, Rank::new(1), jobs).unwrap();
+            jobs.change(|jobs| jobs.push_back(7)).unwrap();
+            assert_eq!(after_a_failure(world, || jobs.change(|jobs| jobs.pop_front())), Ok(Some(7)), "{platform:?}");
             world.barrier().unwrap();
         });
     }

@@ -3,6 +3,7 @@
 use pelago_base::Rank;
 use pelago_dsm::{Coherence, Homes, Region, RegionSettings};
 use pelago_rma::{Error, World};
+use pelago_test_support::earlier::after_a_failure;
 use pelago_test_support::threads::{PLATFORMS, on_every_platform, run};
 
 fn settings(page: usize, homes: Homes, coherence: Coherence) -> RegionSettings {
@@ -212,6 +213,15 @@ fn ranges_that_cannot_be_are_refused() {
         let long = Region::<[u64; 1 << 14]>::new(world, 1 << 25, RegionSettings::default());
         assert!(matches!(long, Err(Error::OutOfMemory { .. } | Error::NoMemory { .. })));
         assert!(region.explain().starts_with("100 elements of 8 bytes in 1 pages of 512, "), "{}", region.explain());
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn an_earlier_failure_stops_no_region() {
+    on_every_platform(&[3], |world, _| {
+        let mut region = after_a_failure(world, || Region::<u64>::new(world, 10, RegionSettings::default()).unwrap());
+        after_a_failure(world, || region.barrier().unwrap());
         world.barrier().unwrap();
     });
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use pelago_base::{Duration, Rank};
 use pelago_dsm::{Bundle, Counter, Placement, Shared, acquire};
 use pelago_rma::{Error, World};
+use pelago_test_support::earlier::after_a_failure;
 use pelago_test_support::threads::{PLATFORMS, on_every_platform, run};
 
 const HOME: Rank = Rank::new(0);
@@ -519,5 +520,15 @@ fn what_was_aborted_is_brought_whole() {
         assert_eq!((guard[0], guard[LENGTH / 2], guard[LENGTH / 2 + 1]), (4, 3, 3));
         drop(guard);
         meet();
+    });
+}
+
+/// A rank that returned with an earlier failure of the program would leave the others waiting.
+#[test]
+fn an_earlier_failure_stops_no_constructor() {
+    on_every_platform(&[3], |world, _| {
+        after_a_failure(world, || Counter::new(world, HOME, 7).unwrap());
+        after_a_failure(world, || Shared::<u64>::new(world, HOME, 7).unwrap());
+        world.barrier().unwrap();
     });
 }

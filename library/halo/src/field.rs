@@ -122,7 +122,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         }
         let told = world.alloc::<u64>(1)?;
         told.local().store(0, registered.ptr(0).address().bits());
-        world.barrier()?;
+        world.meet()?;
         let mut starts = BTreeMap::from([(world.rank(), registered.ptr(0))]);
         for there in in_order(place, D).into_iter().filter_map(|direction| nodes.neighbour(place, direction)) {
             let rank = nodes.rank(there);
@@ -131,7 +131,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
                 entry.insert(GlobalPtr::from_address(start).map_err(|_| Error::Invalid("a rank told no address of cells"))?);
             }
         }
-        world.barrier()?;
+        world.meet()?;
         let (memory, id) = (DeviceCells { memory, registered, starts, told }, FIELDS.fetch_add(1, Ordering::Relaxed));
         Ok(Self { world, array: *array, layout, memory: FieldMemory::Device(memory), under_way: 0, id })
     }

@@ -68,7 +68,7 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         let devices = offering.map(|rail| (rail.name, rail.device_memory)).collect();
         let explanation = Explanation { routes: explained, rails, links, streams: Vec::new(), devices };
         // No rank starts an exchange before all have ended their trials.
-        world.barrier()?;
+        world.meet()?;
         Ok(Self { exchange, fields: fields.iter().map(Field::id).collect(), is_under_way: false, has_failed: false, explanation })
     }
 

@@ -123,7 +123,9 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
         }
         let mut budget = TrialBudget::new(world, settings.trial_limit);
         let compared = MethodComparison::run(&mut budget, batches.len() + 1, CHEAPER_TOGETHER_PERCENT, |which| {
-            built.once(fields, batches.get(which))
+            let tried = built.once(fields, batches.get(which));
+            // Before the agreement of all ranks on the result: neighbours wait for the streams of this rank.
+            built.unless_failed(tried)
         });
         let comparison = built.unless_failed(compared)?;
         built.explanation.streams = comparison.candidates(name);
@@ -131,7 +133,7 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
             built.batch = Some(batches.swap_remove(comparison.winner()));
         }
         // No rank enqueues an exchange before all have ended their trials.
-        world.barrier()?;
+        world.meet()?;
         Ok(built)
     }
 
@@ -220,7 +222,7 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
     /// Executes an exchange, and returns the time until the device has completed it.
     fn once(&mut self, fields: &mut [Field<'w, T, D>], batch: Option<&Batch>) -> Result<Duration> {
         self.idle()?;
-        self.world.barrier()?;
+        self.world.meet()?;
         let start = self.world.now();
         self.start_by(fields, batch)?;
         self.finish_by(fields, batch)?;

@@ -9,6 +9,7 @@ use pelago_cuda::{Device, Driver};
 use pelago_halo::{Array, Field, Halo, Method, Nodes, Plan, Route, Settings, Side, Template};
 use pelago_kit::MockDevice;
 use pelago_rma::{DeviceMemory, Error, World};
+use pelago_test_support::earlier::after_a_failure;
 use pelago_test_support::simulated;
 use pelago_test_support::threads::{HEAP_BYTES, PLATFORMS, Platform, run};
 
@@ -199,4 +200,45 @@ fn a_device_that_fails_ends_the_exchange_on_all_ranks() {
             });
         }
     }
+}
+
+/// The device of a rank fails in one of the trials: ranks that have ended this trial do not wait for it in the next one.
+#[test]
+fn a_device_that_fails_in_a_trial_ends_the_build_on_all_ranks() {
+    for (platform, ranks) in [(Platform::Mapped, 2), (Platform::Remote, 2), (Platform::Remote, 5)] {
+        for accesses in (0..60).step_by(4) {
+            run(platform, ranks, |world| {
+                let cells = [3 * ranks as usize, 2, 2];
+                let template = Template::new(cells, Nodes::new([ranks as usize, 1, 1], [false; 3]).unwrap()).unwrap();
+                let array = template.align(cells, [0; 3]).unwrap().shadow([[1, 1], [0, 0], [0, 0]]).unwrap();
+                let device = MockDevice::new(0, 1 << 20);
+                let mut fields = [Field::<u64, 3>::on_device(world, &array, device.clone()).unwrap()];
+                world.barrier().unwrap();
+                if world.rank() == Rank::new(0) {
+                    device.fail_after(accesses);
+                }
+                let built = Plan::build(world, &mut fields, &Settings::new(Halo::Faces)).map(drop);
+                assert!(matches!(built, Ok(()) | Err(Error::Failed(_) | Error::Invalid(_))), "{built:?}");
+                let mut failed = [u64::from(built.is_err())];
+                world.allreduce(&mut failed, |one, other| one + other).unwrap();
+                assert!([0, u64::from(ranks)].contains(&failed[0]), "{platform:?}, {ranks}, {accesses}: {failed:?}");
+                assert!(failed != [0] || accesses > 0);
+                device.fail(false);
+                world.barrier().unwrap();
+            });
+        }
+    }
+}
+
+#[test]
+fn an_earlier_failure_stops_no_plan() {
+    run(Platform::Remote, 2, |world| {
+        let [array, _] = arrays([2, 1, 1]);
+        let mut hosts = [after_a_failure(world, || Field::<u64, 3>::new(world, &array).unwrap())];
+        let device = MockDevice::new(0, 1 << 20);
+        let mut devices = [after_a_failure(world, || Field::<u64, 3>::on_device(world, &array, device).unwrap())];
+        after_a_failure(world, || Plan::build(world, &mut hosts, &Settings::new(Halo::Faces)).map(drop).unwrap());
+        after_a_failure(world, || Plan::build(world, &mut devices, &Settings::new(Halo::Faces)).map(drop).unwrap());
+        world.barrier().unwrap();
+    });
 }

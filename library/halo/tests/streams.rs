@@ -262,6 +262,30 @@ fn a_stream_that_waits_for_one_that_fails_is_let_go_on() {
     }
 }
 
+/// The stream of a rank fails in one of the trials: ranks that have ended this trial do not wait for it in the next one.
+#[test]
+fn a_stream_that_fails_in_a_trial_ends_the_build_on_all_ranks() {
+    let (_mock, driver) = mock("halo-stream-trial");
+    for copies in 0..12 {
+        run(Platform::Mapped, 2, |world| {
+            let wrong = if world.rank() == Rank::new(1) { Wrong::FailsAfter(copies) } else { Wrong::Nothing };
+            let device = Device::of(&driver, world.rank().number()).unwrap();
+            let inner = device.stream().unwrap();
+            let stream = Arc::new(Leaky { inner, wrong, is_direct: false, state: Mutex::default(), watched: None });
+            let [array, _] = arrays([2, 1, 1]);
+            let length = array.layout(array.template().nodes().place(world.rank())).length() as u64 * 8;
+            let mut fields = [Field::<u64, 3>::on_device(world, &array, device.allocate(length).unwrap()).unwrap()];
+            let built = StreamPlan::build(world, &mut fields, &settings(None), stream).map(drop);
+            assert!(matches!(built, Ok(()) | Err(Error::Failed(_) | Error::Invalid(_))), "{built:?}");
+            let mut failed = [u64::from(built.is_err())];
+            world.allreduce(&mut failed, |one, other| one + other).unwrap();
+            assert!([0, 2].contains(&failed[0]), "{copies}: {failed:?}");
+            assert!(failed != [0] || copies > 0);
+            world.barrier().unwrap();
+        });
+    }
+}
+
 #[test]
 fn exchanges_are_started_and_finished_by_turns() {
     let (_mock, driver) = mock("halo-stream-turns");

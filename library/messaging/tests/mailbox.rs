@@ -3,8 +3,9 @@
 use pelago_base::{Duration, Rank};
 use pelago_messaging::{Counting, Mailbox, Placement, Sent, Settings, Waiting};
 use pelago_rma::{Error, Fault, World};
+use pelago_test_support::earlier::after_a_failure;
 use pelago_test_support::simulated;
-use pelago_test_support::threads::{PLATFORMS, Platform, run};
+use pelago_test_support::threads::{PLATFORMS, Platform, on_every_platform, run};
 
 /// Number of messages of each sender.
 const MESSAGES: u32 = 40;
@@ -277,4 +278,12 @@ fn a_sender_of_a_full_mailbox_is_part_of_a_deadlock() {
         });
         assert_eq!(outcome.fault, Some(Fault::Deadlock));
     }
+}
+
+#[test]
+fn an_earlier_failure_stops_no_mailbox() {
+    on_every_platform(&[3], |world, _| {
+        after_a_failure(world, || drop(Mailbox::new(world, Rank::new(0), Settings::new(2, 64)).unwrap()));
+        world.barrier().unwrap();
+    });
 }

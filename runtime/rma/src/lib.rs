@@ -42,6 +42,7 @@ pub use context::Context;
 pub use context::background::{Advance, Background};
 pub use context::chain::{Chain, Ordered};
 pub use context::handle::{Fetch, Handle};
+pub use context::ordering::OperationMark;
 pub use context::rails::Rails;
 pub use context::threads::ContextFactory;
 pub use error::{Error, FixedMemory, Result, Scope};

@@ -12,7 +12,8 @@ pub const REGION_GAP_BYTES: u64 = 64 * 1024;
 /// Maximum number of address ranges of dropped regions that stay unused. The oldest range is reused first. Each takes 16 bytes.
 pub const REGIONS_RETIRED_MAX: usize = 1 << 16;
 
-/// Maximum number of operations of one context that are queued or in flight. Above this limit, issuing an operation waits for progress.
+/// Maximum number of operations of one context that are queued or in flight. Above this limit, issuing an operation waits for progress. A network may
+/// allow fewer: `Capabilities::operations_max`.
 pub const OPERATIONS_IN_FLIGHT_MAX: usize = 1024;
 
 /// Maximum number of words of one object by which streams of a device wait for operations: the maximum number of operations in flight.

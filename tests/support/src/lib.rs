@@ -3,6 +3,7 @@
 //! | part | feature | for |
 //! |---|---|---|
 //! | [`threads`] | `threads` | jobs of several ranks in one process, one thread for each rank, on several platforms |
+//! | [`earlier`] | `threads` | calls after an operation that has failed |
 //! | [`simulated`] | `simulated` | jobs in virtual time on a bundled or altered machine |
 //! | [`faulty`] | `simulated` | the same on the library's own protocol, with failures of ranks, delayed operations and records of posts |
 //! | [`traffic`] | `traffic` | open-loop traffic on a simulated network, without ranks |
@@ -15,6 +16,8 @@
 
 pub mod c;
 pub mod counting;
+#[cfg(feature = "threads")]
+pub mod earlier;
 #[cfg(feature = "simulated")]
 pub mod faulty;
 pub mod moments;

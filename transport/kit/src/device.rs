@@ -1,7 +1,7 @@
 //! Memory of a device that does not exist: the simplest implementation of the contract of device drivers, with failures on demand.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::{AtomicOperator, Width};
@@ -15,7 +15,8 @@ pub struct MockDevice {
     /// Words, so that atomics find them aligned.
     words: Mutex<Vec<u64>>,
     bytes: usize,
-    fails: AtomicBool,
+    /// Number of accesses before all further ones fail.
+    accesses_left: AtomicU64,
     direct_copies: AtomicU64,
 }
 
@@ -23,12 +24,17 @@ impl MockDevice {
     /// Allocates `bytes` zeroed bytes on the device with the number `ordinal`.
     pub fn new(ordinal: u32, bytes: usize) -> Arc<Self> {
         let words = Mutex::new(vec![0; bytes.div_ceil(size_of::<u64>())]);
-        Arc::new(Self { ordinal, words, bytes, fails: AtomicBool::new(false), direct_copies: AtomicU64::new(0) })
+        Arc::new(Self { ordinal, words, bytes, accesses_left: AtomicU64::new(u64::MAX), direct_copies: AtomicU64::new(0) })
     }
 
     /// Makes every access fail from now on, or none.
     pub fn fail(&self, fails: bool) {
-        self.fails.store(fails, Ordering::SeqCst);
+        self.fail_after(if fails { 0 } else { u64::MAX });
+    }
+
+    /// Makes every access fail after so many more.
+    pub fn fail_after(&self, accesses: u64) {
+        self.accesses_left.store(accesses, Ordering::SeqCst);
     }
 
     /// The contents of the memory.
@@ -44,7 +50,11 @@ impl MockDevice {
     }
 
     fn check(&self) -> Result<(), DeviceError> {
-        if self.fails.load(Ordering::SeqCst) { Err(DeviceError("it was told to".into())) } else { Ok(()) }
+        let left = self.accesses_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| match left {
+            u64::MAX => Some(u64::MAX),
+            left => left.checked_sub(1),
+        });
+        left.map(drop).map_err(|_| DeviceError("it was told to".into()))
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<u64>> {

@@ -299,14 +299,14 @@ impl<'h, 'w> Table<'h, 'w> {
 
     /// Removes every element and frees the memory. Collective.
     pub(crate) fn clear(&self) -> Result<()> {
-        self.world().barrier()?;
+        self.world().meet()?;
         self.buckets.0.local().clear();
         let own = &mut *self.state.borrow_mut();
         own.chunks.clear();
         own.spare.clear();
         let given_back = self.own_part.get().map_or_else(Vec::new, |part| part.forget());
         own.taken.drain(..).chain(given_back).try_for_each(|chunk| self.heap.free(chunk))?;
-        self.world().barrier()
+        self.world().meet()
     }
 }
 

@@ -83,9 +83,10 @@ impl<'h, 'w, C> Guarded<'h, 'w, C> {
     /// As `act`. If the program catches the panic and continues, the container stays reserved by this rank, and other ranks wait for it.
     pub fn change<R>(&self, act: impl FnOnce(&C) -> Result<R>) -> Result<R> {
         self.begin()?;
+        let begun = self.world().mark();
         let done = act(&self.container);
-        // Completes the change before other ranks see the word.
-        let settled = self.world().quiet();
+        // Completes the change before other ranks see the word. An earlier failure of the program must not replace the result of the change.
+        let settled = self.world().quiet_since(begun);
         self.world().swap(self.owner, 0)?.wait()?;
         let result = done?;
         settled.map(|()| result)

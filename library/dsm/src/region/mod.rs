@@ -157,7 +157,7 @@ impl<'w, T: Pod> Region<'w, T> {
         let lock = Shared::new(world, Rank::new(0), 0)?;
         let pages = Pages::new(world, private()?, page_length, homes)?;
         let log = Log::new(world, pages.count(), notes)?;
-        world.barrier()?;
+        world.meet()?;
         Ok(Self { lock, pages, log, coherence })
     }
 
@@ -190,7 +190,7 @@ impl<'w, T: Pod> Region<'w, T> {
     /// A home is lost; the job is at fault.
     pub fn barrier(&mut self) -> Result<()> {
         self.publish()?;
-        self.pages.world.barrier()?;
+        self.pages.world.meet()?;
         self.refresh()
     }
 

@@ -40,7 +40,7 @@ impl<'w> Counter<'w> {
         if world.rank() == home {
             world.put(at, &[initial])?;
         }
-        world.barrier()?;
+        world.meet()?;
         Ok(Self { world, at, home, _word: word })
     }
 

@@ -87,7 +87,7 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
             words.set_own(newest(Epoch::default()), first.word());
             words.set_own(KNOWN, first.word());
         }
-        world.barrier()?;
+        world.meet()?;
         let (member, held, statistics) = (Member::new(words), Held::Nothing, Statistics::default());
         let access = Access { member, blocks, held, statistics, prefetch: None };
         Ok(Self { access, private })

@@ -178,12 +178,14 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         }
     }
 
-    /// Tells neighbours of a failure, and waits until nothing of the exchange is in flight. The returned error already reports failed puts to a failed
-    /// rank: the next barrier must not report them again.
+    /// Tells neighbours of a failure, and waits until nothing of the exchange is in flight. The returned error already reports failed operations of the
+    /// exchange: the next barrier must not report them again. Failures of other operations of the program are left to it.
     fn told(&self, ended: Result<()>) -> Result<()> {
         if ended.is_err() {
             self.tell_broken();
-            let _told = self.memory.world.quiet();
+            let _at_fault = self.memory.world.await_quiet();
+            self.links.iter().for_each(Link::dismiss_failures);
+            self.memory.world.dismiss_lost();
         }
         ended
     }

@@ -110,7 +110,7 @@ impl Queue {
             let words = DeviceAnnouncement::of(memory).encode();
             (0..words.len()).for_each(|word| told.local().store(index * words.len() + word, words[word]));
         }
-        world.barrier()?;
+        world.meet()?;
         let mut of_ranks: BTreeMap<Rank, Result<Memories, DeviceError>> = BTreeMap::from([(world.rank(), own.clone())]);
         for rank in links.iter().map(|link| link.neighbour) {
             if let Entry::Vacant(entry) = of_ranks.entry(rank) {
@@ -119,7 +119,7 @@ impl Queue {
                 entry.insert(open(world, rank, &words, &**stream));
             }
         }
-        world.barrier()?;
+        world.meet()?;
         Ok(own.and_then(|mut own| {
             let mailbox = own.pop().expect("the mailbox is last");
             let whole = DeviceRange::whole(mailbox.clone());

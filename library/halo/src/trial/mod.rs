@@ -9,7 +9,7 @@ mod candidate;
 use std::hint::black_box;
 
 use pelago_base::{Duration, Instant};
-use pelago_rma::{Pod, Rail, Result, World};
+use pelago_rma::{Error, Pod, Rail, Result, World};
 
 use self::candidate::{STRIPED_BYTES_MIN, is_possible, proposal};
 use crate::exchange::Exchange;
@@ -70,6 +70,18 @@ impl<'w> TrialBudget<'w> {
         Self { world, until: world.now() + limit, is_over: limit == Duration::ZERO }
     }
 
+    /// Ends an exchange that was tried; fails on all ranks if it failed on one, of which not every other rank may have noticed. Collective.
+    fn succeeded<R>(&self, tried: Result<R>) -> Result<R> {
+        let mut any_failed = [u64::from(tried.is_err())];
+        let agreed = self.world.allreduce(&mut any_failed, u64::max);
+        let tried = tried?;
+        agreed?;
+        if any_failed == [1] {
+            return Err(Error::Invalid("an exchange that was tried has failed on another rank"));
+        }
+        Ok(tried)
+    }
+
     /// Ends a round; returns whether another one follows. Collective.
     fn goes_on(&mut self, moves: bool) -> Result<bool> {
         let here = match moves {
@@ -117,7 +129,7 @@ pub(crate) fn once<'w, T: Pod, const D: usize>(
         use_borders(link, fields);
     }
     // Without the barrier the delay of a late rank would count as cost of the others.
-    world.barrier()?;
+    world.meet()?;
     let start = world.now();
     exchange.exchange(fields, &takes_part)?;
     for link in exchange.links.iter().filter(|link| takes_part(link)) {
@@ -142,7 +154,7 @@ fn take_turns(
     for round in 0..ROUNDS_MAX {
         for which in (0..candidates).map(|turn| (round + turn) % candidates) {
             for number in 0..TURN {
-                let taken = exchange(which)?;
+                let taken = budget.succeeded(exchange(which))?;
                 samples[which].extend(taken.filter(|_| number > 0));
             }
         }
@@ -411,7 +423,7 @@ fn measure_links<'w, T: Pod, const D: usize>(
     for (link, here) in exchange.links.iter().zip(&here) {
         world.put(figures.at(link.neighbour, number(opposite(link.position.direction)) * methods.len()), here)?;
     }
-    world.barrier()?;
+    world.meet()?;
     let of_neighbours = figures.local();
     let known = |cost: u64| (cost != NOT_TRIED).then(|| Duration::from_picoseconds(cost));
     let of_link = |(link, here): (&Link<'_, D>, &Vec<u64>)| {

@@ -117,7 +117,7 @@ impl<'w> Admission<'w> {
                 admission.words.local().store(share.number as usize * LINE, Credit::new(share.slots).word());
             }
         }
-        world.barrier()?;
+        world.meet()?;
         Ok(admission)
     }
 

@@ -40,7 +40,7 @@ use crate::servers::Share;
 
 /// Initial pause between two checks of a member for its answer. It doubles up to the maximum.
 const PAUSE_MIN: Duration = Duration::from_microseconds(1);
-/// Maximum pause between two such checks.
+/// Maximum pause between two checks of a member for its answer.
 const PAUSE_MAX: Duration = Duration::from_microseconds(32);
 
 /// Number of words of a relay with `members` members.

@@ -21,9 +21,11 @@ pub(crate) const STARTS_PER_ROUND_LIMIT: Duration = Duration::from_milliseconds(
 /// Number of ranks that the launcher starts before it handles other events.
 pub(crate) const STARTS_PER_ROUND: u32 = 16;
 
-/// Time during which the launcher retries an address that it cannot bind, or that its datagrams do not reach, and the pause between two tries. IPv6 duplicate address detection
-/// takes about 1.5 s. The total is shorter than the time after which a silent host counts as failed.
+/// Time during which the launcher retries an address that it cannot bind, or that its datagrams do not reach. IPv6 duplicate address detection takes
+/// about 1.5 s. The time is shorter than that after which a silent host counts as failed.
 pub(crate) const ADDRESS_WAIT: Duration = Duration::from_milliseconds(3000);
+
+/// Pause between two tries of an address that the launcher cannot bind, or that its datagrams do not reach.
 pub(crate) const ADDRESS_PAUSE: Duration = Duration::from_milliseconds(100);
 
 /// Descriptors of the launcher per rank: two pipes and the process; before the start of the rank, its socket.

@@ -33,9 +33,9 @@ const LONG_YIELD: Duration = Duration::from_microseconds(500);
 /// One of so many yields is timed; a power of two.
 const YIELDS_PER_TIMING: u32 = 16;
 
-/// Minimum number of waits without yields after a long one.
+/// Minimum number of waits without yields after a yield that took long.
 const WAITS_WITHOUT_YIELD_MIN: u32 = 64;
-/// Maximum number of such waits. The number doubles with each long yield that follows.
+/// Maximum number of waits without yields after a yield that took long. The number doubles with each long yield that follows.
 const WAITS_WITHOUT_YIELD_MAX: u32 = 1024;
 
 /// Maximum delay with which a sleeping rank that polls a socket itself notices its doorbell.

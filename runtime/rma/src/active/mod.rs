@@ -387,7 +387,7 @@ impl<'w> ActiveMessages<'w> {
 
 /// Initial pause between two checks of a sender that waits for room. It doubles up to the maximum.
 const PAUSE_MIN: Duration = Duration::from_microseconds(2);
-/// Maximum pause between two such checks.
+/// Maximum pause between two checks of a sender that waits for room.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(1);
 
 /// Time for which a rank waits for its own messages before it checks again whether all have run.

@@ -17,7 +17,7 @@
 pub(crate) mod background;
 pub(crate) mod chain;
 pub(crate) mod handle;
-mod ordering;
+pub(crate) mod ordering;
 pub(crate) mod rails;
 mod survival;
 pub(crate) mod threads;

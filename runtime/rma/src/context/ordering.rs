@@ -4,6 +4,7 @@ use pelago_base::{Duration, Rank};
 
 use crate::context::wait::Whom;
 use crate::order::graph::After;
+use crate::progress::engine::Engine;
 use crate::{Chain, Context, Handle, Ordered, Result};
 
 impl Context {
@@ -176,17 +177,50 @@ impl Context {
         self.tell_all()
     }
 
-    /// Waits as [`quiet`](Self::quiet), and leaves failures of operations to the next call that reports them.
-    pub(crate) fn await_quiet(&self) -> Result<()> {
+    /// Waits as [`quiet`](Self::quiet), and leaves failures of operations to the next call that reports them. For the collective functions of libraries: a
+    /// rank that returned because an earlier operation of the program has failed would leave the other ranks waiting.
+    ///
+    /// # Errors
+    /// The job has a fault.
+    pub fn await_quiet(&self) -> Result<()> {
+        self.quiet_by(|_| Ok(()))
+    }
+
+    /// Returns the position of the next operation among those of this context, for [`quiet_since`](Self::quiet_since).
+    pub fn mark(&self) -> OperationMark {
+        OperationMark(self.engine.borrow().next_id())
+    }
+
+    /// Waits as [`quiet`](Self::quiet), and reports only failures of operations issued after `mark`; those of others are left to the next call that
+    /// reports them. For functions of libraries whose result the caller must get, whatever the program has done before.
+    ///
+    /// # Errors
+    /// As [`quiet`](Self::quiet), for these operations.
+    pub fn quiet_since(&self, OperationMark(from): OperationMark) -> Result<()> {
+        self.quiet_by(|engine| engine.tell_from(from))
+    }
+
+    /// Counts the unreported failures of operations on ranks that [failed](crate::World::on_peer_lost) as reported. For functions of libraries that have
+    /// returned the failure of such a rank.
+    pub fn dismiss_lost(&self) {
+        if self.losses() > 0 {
+            let mut engine = self.engine.borrow_mut();
+            engine.dismiss_lost(&self.lost());
+            self.busy.set(!engine.is_idle() || engine.has_failures());
+        }
+    }
+
+    fn quiet_by(&self, tell: impl FnOnce(&mut Engine) -> Result<()>) -> Result<()> {
         core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
         if !self.busy.get() {
             return Ok(());
         }
         let _inside = self.shared.inside();
         self.block_until_quiet()?;
-        let engine = self.engine.borrow();
+        let mut engine = self.engine.borrow_mut();
+        let told = tell(&mut engine);
         self.busy.set(!engine.is_idle() || engine.has_failures());
-        Ok(())
+        told
     }
 
     fn block_until_quiet(&self) -> Result<()> {
@@ -207,6 +241,10 @@ impl Context {
         self.block_until_left("quiet", 0, limit, || Ok(self.engine.borrow().is_idle().then_some(())))
     }
 }
+
+/// A position among the operations of a context; see [`Context::mark`].
+#[derive(Clone, Copy, Debug)]
+pub struct OperationMark(u64);
 
 /// A batch: issued operations may be held back for others until this is dropped, or longer if an enclosing batch exists.
 struct Batch<'c> {

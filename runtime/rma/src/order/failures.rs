@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use pelago_base::Rank;
 use pelago_platform::Failure;
 
 use crate::limits::{FAILURE_GROUPS_MAX, OPERATIONS_IN_FLIGHT_MAX};
@@ -26,7 +27,7 @@ pub(crate) struct Failures {
     known_from: u64,
     /// Operations that ended below `known_from`, in the order of their ends.
     late: VecDeque<Late>,
-    /// Number of unreported failures, and a lower bound of the numbers of those in the groups.
+    /// Number of unreported failures, of which all forgotten ones may count as one, and a lower bound of the numbers of those in the groups.
     untold: usize,
     untold_from: u64,
     /// The first failure that was forgotten before it was reported.
@@ -89,6 +90,48 @@ impl Failures {
             }
             None => drop(self.groups.insert(id, Group { failure, failed: bit, told: bit * told })),
         }
+    }
+
+    /// As [`tell_all`](Self::tell_all), for operations from number `from` on. A failure that was forgotten is left to `tell_all` with all others that were,
+    /// if the first of them has a lower number.
+    pub(crate) fn tell_from(&mut self, from: u64) -> Option<Failure> {
+        if !self.has_untold() {
+            return None;
+        }
+        let first = self.forgotten.take_if(|(id, _)| *id >= from);
+        let told = self.tell_where(|id, _| id >= from);
+        lower(first, told).map(|(_, failure)| failure)
+    }
+
+    /// Counts the failures of operations on these ranks as reported, other than forgotten ones, as their peer has failed.
+    pub(crate) fn dismiss_lost(&mut self, ranks: &[Rank]) {
+        if self.has_untold() {
+            self.tell_where(|_, failure| matches!(failure, Failure::PeerLost(rank) if ranks.contains(&rank)));
+        }
+    }
+
+    /// Returns the first unreported failure that is stored and meant; all such failures count as reported from now on. Cost: linear in the stored failures.
+    fn tell_where(&mut self, is_meant: impl Fn(u64, Failure) -> bool) -> Option<(u64, Failure)> {
+        let (mut first, mut left) = (None, usize::from(self.forgotten.is_some()));
+        for (&key, group) in &mut self.groups {
+            let untold = group.failed & !group.told;
+            let bits = (0..GROUP).filter(|bit| untold >> bit & 1 == 1);
+            let meant: u64 = bits.filter(|bit| is_meant(base_of(key) + bit, group.failure)).map(|bit| 1 << bit).sum();
+            note_first(&mut first, base_of(key), &Group { failed: meant, ..*group });
+            group.told |= meant;
+            left += (untold & !meant).count_ones() as usize;
+        }
+        for late in self.late.iter_mut().filter(|late| !late.told) {
+            match late.failure.filter(|&failure| is_meant(late.id, failure)) {
+                Some(failure) => {
+                    late.told = true;
+                    first = lower(first, Some((late.id, failure)));
+                }
+                None => left += 1,
+            }
+        }
+        self.untold = left;
+        first
     }
 
     /// Returns the result of an operation, which counts as reported from now on. The operation has ended, and its result is not stored elsewhere.
@@ -191,7 +234,7 @@ fn lower(one: Option<(u64, Failure)>, other: Option<(u64, Failure)>) -> Option<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pelago_base::{GlobalAddress, Rank};
+    use pelago_base::GlobalAddress;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -245,6 +288,10 @@ mod tests {
         fn tell_all(&mut self) -> Option<Failure> {
             std::mem::take(&mut self.untold).into_values().next()
         }
+
+        fn tell_from(&mut self, from: u64) -> Option<Failure> {
+            self.untold.split_off(&from).into_values().next()
+        }
     }
 
     /// Ends `operations` operations, of which a window is in flight, in any order; queries other operations occasionally.
@@ -277,6 +324,12 @@ mod tests {
                 oracle.check(other, failures.tell(other));
             }
             assert_eq!(failures.has_untold(), !oracle.untold.is_empty());
+            if random.below(200) == 0 {
+                // So few back that none of them is forgotten.
+                let from = next - random.below(next.min(1_000));
+                assert_eq!(failures.tell_from(from), oracle.tell_from(from), "from {from} on");
+                assert_eq!(failures.has_untold(), !oracle.untold.is_empty());
+            }
             if random.below(300) == 0 {
                 assert_eq!(failures.tell_all(), oracle.tell_all());
             }
@@ -311,6 +364,27 @@ mod tests {
                 _ => None,
             });
         }
+    }
+
+    #[test]
+    fn failures_of_lost_ranks_are_dismissed_alone() {
+        let mut failures = Failures::default();
+        for (id, failure) in [(1, lost(1)), (2, own(2)), (3, lost(2)), (70, lost(1))] {
+            failures.add(id, failure, false);
+        }
+        failures.dismiss_lost(&[Rank::new(1)]);
+        assert_eq!((failures.tell_from(3), failures.tell_all(), failures.tell_all()), (Some(lost(2)), Some(own(2)), None));
+        assert_eq!(failures.tell(70), told(lost(1)), "its handle still reports it");
+    }
+
+    /// Failures that were forgotten are told by the next call that tells all, and not before if one of them is older than the given number.
+    #[test]
+    fn forgotten_failures_are_told_later() {
+        const OPERATIONS: u64 = FAILURE_GROUPS_MAX as u64 + 2 * GROUP;
+        let mut failures = Failures::default();
+        (1..=OPERATIONS).for_each(|id| failures.add(id, own(id), false));
+        assert_eq!((failures.tell_from(2), failures.has_untold()), (Some(own(failures.known_from)), true));
+        assert_eq!((failures.tell_all(), failures.has_untold()), (Some(own(1)), false));
     }
 
     #[test]

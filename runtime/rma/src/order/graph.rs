@@ -91,6 +91,11 @@ impl Order {
         self.next
     }
 
+    /// No operation admitted from now on has a lower number, and all admitted before have one.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
     /// Returns the index of an operation in every table of the same size.
     #[inline]
     pub(crate) fn place_of(&self, id: u64) -> usize {

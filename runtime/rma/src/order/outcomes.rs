@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use pelago_base::Rank;
 use pelago_platform::Failure;
 
 use crate::Result;
@@ -117,6 +118,16 @@ impl Outcomes {
         self.failures.tell_all().map_or(Ok(()), |failure| Err(failure.into()))
     }
 
+    /// As `tell_all`, for operations from number `from` on.
+    pub(crate) fn tell_from(&mut self, from: u64) -> Result<()> {
+        self.failures.tell_from(from).map_or(Ok(()), |failure| Err(failure.into()))
+    }
+
+    /// Counts failures of operations whose results will not be taken as reported, if these ranks are their reason.
+    pub(crate) fn dismiss_lost(&mut self, ranks: &[Rank]) {
+        self.failures.dismiss_lost(ranks);
+    }
+
     /// As `tell_all`, including failures of stored results, which the taker still receives.
     pub(crate) fn tell_all_and_kept(&mut self) -> Result<()> {
         let told = self.tell_all();
@@ -137,7 +148,6 @@ impl Outcomes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pelago_base::Rank;
     use std::collections::HashSet;
     use std::hash::BuildHasher;
 

@@ -317,6 +317,16 @@ impl<'w> Group<'w> {
         self.meeting.barrier(self.context)
     }
 
+    /// As [`barrier`](Self::barrier), but failures of earlier operations are left to the next call that reports them; see
+    /// [`World::meet`](crate::World::meet).
+    ///
+    /// # Errors
+    /// The job has a fault.
+    pub fn meet(&self) -> Result<()> {
+        self.context.await_quiet()?;
+        self.meeting.barrier(self.context)
+    }
+
     /// As [`barrier`](Self::barrier), with a given algorithm, the same for every member. Algorithms may be mixed.
     ///
     /// Cost: see [`BarrierAlgorithm`].
@@ -325,6 +335,15 @@ impl<'w> Group<'w> {
     /// As [`barrier`](Self::barrier).
     pub fn barrier_by(&self, algorithm: BarrierAlgorithm) -> Result<()> {
         self.context.quiet()?;
+        self.meeting.barrier_by(self.context, algorithm)
+    }
+
+    /// As [`meet`](Self::meet), with a given algorithm, as [`barrier_by`](Self::barrier_by).
+    ///
+    /// # Errors
+    /// The job has a fault.
+    pub fn meet_by(&self, algorithm: BarrierAlgorithm) -> Result<()> {
+        self.context.await_quiet()?;
         self.meeting.barrier_by(self.context, algorithm)
     }
 

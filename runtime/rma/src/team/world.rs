@@ -209,6 +209,16 @@ impl World {
         self.meeting.barrier(&self.context)
     }
 
+    /// As [`barrier`](Self::barrier), but failures of earlier operations are left to the next call that reports them, as by
+    /// [`await_quiet`](Context::await_quiet). For the collective functions of libraries. Collective.
+    ///
+    /// # Errors
+    /// The job has a fault.
+    pub fn meet(&self) -> Result<()> {
+        self.context.await_quiet()?;
+        self.meeting.barrier(&self.context)
+    }
+
     /// As [`barrier`](Self::barrier), with a given algorithm, the same on every rank. Algorithms may be mixed. Collective.
     ///
     /// Cost: see [`BarrierAlgorithm`].
@@ -217,6 +227,15 @@ impl World {
     /// As [`barrier`](Self::barrier).
     pub fn barrier_by(&self, algorithm: BarrierAlgorithm) -> Result<()> {
         self.context.quiet()?;
+        self.meeting.barrier_by(&self.context, algorithm)
+    }
+
+    /// As [`meet`](Self::meet), with a given algorithm, as [`barrier_by`](Self::barrier_by). Collective.
+    ///
+    /// # Errors
+    /// The job has a fault.
+    pub fn meet_by(&self, algorithm: BarrierAlgorithm) -> Result<()> {
+        self.context.await_quiet()?;
         self.meeting.barrier_by(&self.context, algorithm)
     }
 
@@ -310,8 +329,7 @@ impl World {
             self.context.reach.clear(self.context.own_address(SegmentId::SYMMETRIC, offset), bytes);
         }
         // No rank may write to memory that another rank has not cleared yet.
-        self.context.await_quiet()?;
-        self.meeting.barrier(&self.context)
+        self.meet()
     }
 }
 

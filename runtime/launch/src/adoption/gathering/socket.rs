@@ -24,7 +24,7 @@ const DESCRIPTORS_MAX: usize = 2;
 
 /// Initial pause between two connection attempts to a leader that does not listen yet. It doubles up to the maximum.
 const PAUSE_MIN: Duration = Duration::from_microseconds(500);
-/// Maximum pause between two such attempts.
+/// Maximum pause between two connection attempts to a leader that does not listen yet.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(20);
 
 /// The name of a meeting place.

@@ -31,7 +31,7 @@ use crate::limits::{LEAVE, STOP_LOOKS, TERMINATE};
 
 /// Minimum pause between two checks for stopped ranks.
 const PAUSE_MIN: Duration = Duration::from_milliseconds(20);
-/// Maximum pause between two such checks.
+/// Maximum pause between two checks for stopped ranks.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(1250);
 
 /// The monitor thread of one rank.

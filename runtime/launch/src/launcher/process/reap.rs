@@ -12,7 +12,7 @@ use crate::OsClock;
 
 /// Initial pause between two checks for killed processes, most of which end at once.
 const PAUSE_MIN: Pause = Pause::from_micros(50);
-/// Maximum pause between two such checks.
+/// Maximum pause between two checks for killed processes.
 const PAUSE_MAX: Pause = Pause::from_millis(5);
 
 /// Whether no child of this process is left in a group; collects those that have ended.

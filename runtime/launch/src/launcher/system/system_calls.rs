@@ -84,7 +84,7 @@ pub const SYSTEM_CALLS: &[SystemCall] = &[
     any(
         "recvmsg",
         libc::SYS_recvmsg,
-        "the interfaces of a host of several",
+        "listing the network interfaces of a host, in a job of several hosts",
         [NONE, 0, 0, 0, 0, 0],
         "on one host; jobs of several hosts do not start",
     ),

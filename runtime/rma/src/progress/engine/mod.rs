@@ -504,6 +504,21 @@ impl Engine {
         self.outcomes.tell_all()
     }
 
+    /// No operation issued from now on has a lower number, and all issued before have one.
+    pub(crate) fn next_id(&self) -> u64 {
+        self.order.next()
+    }
+
+    /// As [`tell_all`](Self::tell_all), for operations from number `from` on.
+    pub(crate) fn tell_from(&mut self, from: u64) -> Result<()> {
+        self.outcomes.tell_from(from)
+    }
+
+    /// Counts the failures of operations on these ranks as reported, unless a `Fetch` reports them.
+    pub(crate) fn dismiss_lost(&mut self, ranks: &[Rank]) {
+        self.outcomes.dismiss_lost(ranks);
+    }
+
     /// Whether all operations have ended. Fails with an unreported failure, including one that a `Fetch` will report.
     pub(crate) fn has_all_ended(&mut self) -> Result<bool> {
         self.outcomes.tell_all_and_kept()?;

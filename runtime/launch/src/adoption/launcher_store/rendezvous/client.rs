@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_milliseconds(2000);
 
 /// Initial pause between two checks whether the server listens.
 const PAUSE_MIN: Duration = Duration::from_milliseconds(2);
-/// Maximum pause between two such checks.
+/// Maximum pause between two checks whether the server listens.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(100);
 
 /// Maximum duration of one connection attempt.
