@@ -18,7 +18,7 @@ use crate::events::rate::Rate;
 use crate::machine::reduction::ReductionSpec;
 use crate::machine::software::Software;
 use crate::machine::spec::{LinkSpec, RailSpec, Switching};
-use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
+use crate::machine::{Machine, bytes_per_second, picoseconds};
 use crate::topology::{Link, Path, RoutingHeader, Topology};
 
 /// What a machine can reduce.
@@ -95,10 +95,10 @@ enum Way {
 }
 
 impl ReductionNetwork {
-    /// Returns the reductions of the first rail that has any; `None` if no rail has.
-    pub(crate) fn of(machine: &Machine, nodes: u32) -> Result<Option<Self>, MachineError> {
-        let Some((rail, spec)) = reducing(machine) else { return Ok(None) };
-        let topology = Topology::new(rail, nodes)?;
+    /// Returns the reductions of the rail that has any; `None` if no rail has. `topologies` are those of the rails.
+    pub(crate) fn of(machine: &Machine, nodes: u32, topologies: &[Topology]) -> Option<Self> {
+        let (rail, spec, topology) = reducing(machine, topologies)?;
+        let topology = topology.clone();
         let links = topology.links();
         let present = || links.iter().filter(|link| !link.is_absent());
         let routers = topology.routers(nodes * rail.count);
@@ -115,7 +115,7 @@ impl ReductionNetwork {
         let overhead = Duration::from_picoseconds(times.overhead);
         let limits = ReductionLimits { bytes_max: spec.bytes_max, groups_max: spec.groups_max, overhead };
         let vcs = rail.router.vcs;
-        Ok(Some(Self { topology, links, vcs, nics_per_node: rail.count, starts, ends, limits, radix, times }))
+        Some(Self { topology, links, vcs, nics_per_node: rail.count, starts, ends, limits, radix, times })
     }
 
     pub(crate) fn limits(&self) -> ReductionLimits {
@@ -325,9 +325,9 @@ impl Times {
     }
 }
 
-/// The first rail that reduces.
-fn reducing(machine: &Machine) -> Option<(&RailSpec, &ReductionSpec)> {
-    machine.rails.iter().find_map(|rail| Some((rail, rail.reduction.as_ref()?)))
+/// The rail that reduces: one at most.
+fn reducing<'m>(machine: &'m Machine, topologies: &'m [Topology]) -> Option<(&'m RailSpec, &'m ReductionSpec, &'m Topology)> {
+    machine.rails.iter().zip(topologies).find_map(|(rail, topology)| Some((rail, rail.reduction.as_ref()?, topology)))
 }
 
 #[cfg(test)]

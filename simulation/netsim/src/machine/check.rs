@@ -6,13 +6,18 @@ use super::noise::Noise;
 use super::rule::Rule;
 use super::software::Software;
 use super::spec::{
-    ClassSpec, CongestionSpec, DcqcnSpec, HpccSpec, LinkSpec, RailKind, RailSpec, SharedSpec, SlingshotSpec, Spread, SwiftSpec,
+    ClassSpec, CongestionSpec, DcqcnSpec, HpccSpec, LinkSpec, NicChoice, RailKind, RailSpec, SharedSpec, SlingshotSpec, Spread,
+    SwiftSpec,
 };
 use super::times::{SIZES_MAX, Times};
 use super::{Machine, MachineError};
 
 /// Maximum number of ports of NICs per node, over all rails; a NIC has a port for each plane.
 const PORTS_MAX: u32 = 64;
+/// Maximum number of rails: as many as programs can name.
+const RAILS_MAX: usize = 16;
+/// Names that no rail can have, as programs use them for all rails and for any rail.
+const NAMES_TAKEN: [&str; 2] = ["all", "-"];
 /// Maximum number of cores of a node.
 const CORES_MAX: u32 = 1 << 16;
 /// Maximum number of virtual channels per link, over all classes.
@@ -39,6 +44,9 @@ impl Machine {
             range("node.cores", cores, 1, CORES_MAX)?;
         }
         delay("node.switch_ns", self.node.switch_ns)?;
+        if self.node.switch_ns > 0.0 && self.node.cores.is_none() {
+            return Err(MachineError::without("node.switch_ns", "node.cores"));
+        }
         self.node.shared.iter().try_for_each(SharedSpec::check)?;
         self.node.domain.iter().try_for_each(DomainSpec::check)?;
         self.node.software.check()?;
@@ -61,6 +69,7 @@ impl Machine {
                 "rail: there must be at least one [[rail]], or [node.shared] or [node.datagrams] for a single node".into(),
             ));
         }
+        self.check_rails()?;
         let nics = self.rails.iter().try_fold(0u32, |sum, rail| sum.checked_add(rail.count));
         if self.rails.iter().any(|rail| rail.count == 0) || nics.is_none_or(|nics| nics > PORTS_MAX) {
             let counts: Vec<u32> = self.rails.iter().map(|rail| rail.count).collect();
@@ -84,6 +93,37 @@ impl Machine {
                 _ => MachineError(format!("rail {number}: {message}")),
             })
         })
+    }
+
+    /// Checks that programs can name each rail, and what concerns several rails.
+    fn check_rails(&self) -> Result<(), MachineError> {
+        if self.rails.len() > RAILS_MAX {
+            return Err(MachineError(format!("rail: {} rails, must be at most {RAILS_MAX}", self.rails.len())));
+        }
+        let names: Vec<String> = self.rails().map(|rail| rail.name).collect();
+        for (number, name) in names.iter().enumerate() {
+            if NAMES_TAKEN.contains(&name.as_str()) {
+                return Err(MachineError::value(
+                    "rail.name",
+                    format!("{name:?}"),
+                    "another one: programs use it for all rails, or for any",
+                ));
+            }
+            if let Some(other) = names[..number].iter().position(|other| other == name) {
+                let reason = "have this name; a rail without one has that of its number, such as rail1";
+                return Err(MachineError(format!("rail.name = {name:?}: rails {other} and {number} {reason}")));
+            }
+        }
+        if self.choice != NicChoice::Size && self.rails.iter().any(|rail| rail.operation_bytes_max.is_some()) {
+            return Err(MachineError::without("rail.operation_bytes_max", "choice = \"size\""));
+        }
+        let reducing: Vec<usize> = (0..self.rails.len()).filter(|&rail| self.rails[rail].reduction.is_some()).collect();
+        if let [first, second, ..] = reducing[..] {
+            return Err(MachineError(format!(
+                "rail {second}: reduction: must be absent, as rail {first} has one: one rail reduces"
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -152,6 +192,9 @@ impl RailSpec {
         }
         if let Some(service) = self.receive.service_ns {
             delay("receive.service_ns", service)?;
+            if self.receive.slots.is_none() {
+                return Err(MachineError::without("receive.service_ns", "receive.slots"));
+            }
         }
         delay("reliability.timeout_ns", self.reliability.timeout_ns)?;
         if self.reliability.timeout_ns < 1.0 {
@@ -182,6 +225,9 @@ impl RailSpec {
             part("router.ecn.probability", ecn.probability)?;
         }
         delay("nic.flowlet_ns", nic.flowlet_ns)?;
+        if nic.flowlet_ns > 0.0 && nic.spread != Spread::Flowlet {
+            return Err(MachineError::without("nic.flowlet_ns", "nic.spread = \"flowlet\""));
+        }
         if self.failure.len() > FAILURES_MAX {
             return Err(MachineError::value("failure", self.failure.len(), &format!("at most {FAILURES_MAX}")));
         }
@@ -295,6 +341,8 @@ impl RailSpec {
         if self.kind == RailKind::Ethernet {
             return Err(MachineError("router.pfc: loses nothing, so that kind must not be \"ethernet\"".into()));
         }
+        // An empty buffer must not pause its sender: nothing would leave it and end the pause.
+        range("router.pfc.xoff_bytes", pfc.xoff_bytes, 1, 1 << 30)?;
         range("router.pfc.xon_bytes", pfc.xon_bytes, 0, pfc.xoff_bytes)?;
         let packet = f64::from(self.packet_bytes_max());
         let late = |link: &LinkSpec| (2.0 * link.cable_ns + self.router.credit_ns) * link.gb_per_s;

@@ -67,6 +67,11 @@ impl MachineError {
     fn value(key: &str, value: impl std::fmt::Display, allowed: &str) -> Self {
         Self(format!("{key} = {value}: must be {allowed}"))
     }
+
+    /// A key that would have no effect.
+    fn without(key: &str, needed: &str) -> Self {
+        Self(format!("{key}: has no effect without {needed}; add that, or remove this key"))
+    }
 }
 
 /// A machine, as its description says: the properties of a node, and one or more rails, each of which is a network with NICs

@@ -108,14 +108,20 @@ impl UnreadNotices {
 
 impl Division {
     /// Divides a machine among threads; `None` if that is impossible.
-    pub(crate) fn new(machine: &Machine, nodes: u32, seed: u64, threads: u32) -> Result<Option<Self>, MachineError> {
+    pub(crate) fn new(
+        machine: &Machine,
+        nodes: u32,
+        seed: u64,
+        threads: u32,
+        topologies: &[Topology],
+    ) -> Result<Option<Self>, MachineError> {
         let threads = threads.min(THREADS_MAX) as usize;
         if threads < 2 || obstacle(machine).is_some() {
             return Ok(None);
         }
         let mut weights = vec![SHARE_OTHER; threads];
         weights[0] = SHARE_FIRST;
-        let first = Region::new(machine, nodes, seed, true)?;
+        let first = Region::new(machine, nodes, seed, Some(topologies))?;
         let overhead = first.rails.iter().map(|rail| rail.overhead).min().unwrap_or(0);
         let fabrics = &first.network.fabrics;
         let lookahead = fabrics.iter().map(|fabric| fabric.lookahead()).min().unwrap_or(0);
@@ -127,7 +133,7 @@ impl Division {
         let map = Arc::new(first.network.map(&routers));
         let mut regions = vec![Some(Box::new(first))];
         for _ in 1..threads {
-            regions.push(Some(Box::new(Region::new(machine, nodes, seed, true)?)));
+            regions.push(Some(Box::new(Region::new(machine, nodes, seed, Some(topologies))?)));
         }
         for (number, region) in regions.iter_mut().enumerate() {
             let Some(region) = region else { continue };

@@ -26,11 +26,14 @@ use pelago_base::{Duration, Instant};
 
 use self::division::Division;
 pub(crate) use self::region::Region;
+use crate::machine::spec::{CongestionSpec, RailSpec, Spread};
 use crate::machine::{Machine, MachineError};
-use crate::network::{CHANNEL_BYTES, Failures, LANE_BYTES};
+use crate::network::{BACKLOG_BYTES, CHANNEL_BYTES, CLASS_BYTES, Failures, LANE_BYTES, PAUSE_BYTES};
+use crate::nics::flowlet::FLOWLETS_BYTES;
 use crate::operation::{NetworkOperation, Notice};
 use crate::reduction::{ReductionLimits, ReductionNetwork, ReductionTree};
 use crate::statistics::Statistics;
+use crate::topology::Topology;
 
 /// A simulated machine.
 ///
@@ -68,8 +71,12 @@ impl Netsim {
     ///
     /// The description does not permit this number of nodes.
     pub fn new(machine: &Machine, nodes: u32, seed: u64) -> Result<Self, MachineError> {
-        let front = Region::new(machine, nodes, seed, true)?;
-        Ok(Self { front, division: None, reduction: ReductionNetwork::of(machine, nodes)?.map(Box::new) })
+        let topologies = machine.topologies(nodes)?;
+        Ok(Self {
+            front: Region::new(machine, nodes, seed, Some(&topologies))?,
+            division: None,
+            reduction: ReductionNetwork::of(machine, nodes, &topologies).map(Box::new),
+        })
     }
 
     /// As [`new`](Self::new), simulated by up to `threads` threads (64 at most), the caller's included. Notices, times and statistics are the
@@ -81,14 +88,14 @@ impl Netsim {
     ///
     /// As `new`.
     pub fn with_threads(machine: &Machine, nodes: u32, seed: u64, threads: u32) -> Result<Self, MachineError> {
-        match Division::new(machine, nodes, seed, threads)? {
-            None => Self::new(machine, nodes, seed),
-            Some(division) => {
-                let front = Region::new(machine, nodes, seed, false)?;
-                let reduction = ReductionNetwork::of(machine, nodes)?.map(Box::new);
-                Ok(Self { front, division: Some(Box::new(division)), reduction })
-            }
-        }
+        let topologies = machine.topologies(nodes)?;
+        let division = Division::new(machine, nodes, seed, threads, &topologies)?.map(Box::new);
+        let network = division.is_none().then_some(&topologies[..]);
+        Ok(Self {
+            front: Region::new(machine, nodes, seed, network)?,
+            division,
+            reduction: ReductionNetwork::of(machine, nodes, &topologies).map(Box::new),
+        })
     }
 
     /// Returns why one thread must simulate a machine; `None` if several can.
@@ -111,9 +118,11 @@ impl Netsim {
     ///
     /// The description does not permit so many nodes.
     pub fn links_bytes(machine: &Machine, nodes: u32, threads: u32) -> Result<u64, MachineError> {
-        machine.check_nodes(nodes)?;
-        let (channels, lanes) = machine.parts(nodes)?;
-        Ok((channels * CHANNEL_BYTES + lanes * LANE_BYTES).saturating_mul(threads.into()))
+        let topologies = machine.topologies(nodes)?;
+        let bytes: u64 = machine.rails.iter().zip(&topologies).map(|(rail, topology)| rail_bytes(rail, topology, nodes)).sum();
+        // Planes and threads share the tables of a topology.
+        let tables: u64 = topologies.iter().map(Topology::table_bytes).sum();
+        Ok(bytes.saturating_mul(threads.into()).saturating_add(tables))
     }
 
     /// Returns the number of threads that simulate the machine.
@@ -268,4 +277,14 @@ impl Netsim {
     pub fn chosen_rail(&self, entity: u32, from: u32, to: u32, bytes: u64) -> u8 {
         self.front.chosen_rail(entity, from, to, bytes)
     }
+}
+
+/// The memory of all planes of a rail in each region of the machine: links, and the flowlets of their NICs.
+fn rail_bytes(rail: &RailSpec, topology: &Topology, nodes: u32) -> u64 {
+    let (channels, lanes) = rail.parts(topology, nodes);
+    let has_signals = matches!(rail.congestion, Some(CongestionSpec::Hpcc(_) | CongestionSpec::Slingshot(_)));
+    let of_channel = CHANNEL_BYTES + CLASS_BYTES * rail.class.len() as u64 + if has_signals { BACKLOG_BYTES } else { 0 };
+    let of_lane = LANE_BYTES + if rail.router.pfc.is_some() { PAUSE_BYTES } else { 0 };
+    let flowlets = if rail.nic.spread == Spread::Flowlet { u64::from(nodes * rail.count) * FLOWLETS_BYTES } else { 0 };
+    channels * of_channel + lanes * of_lane + flowlets
 }

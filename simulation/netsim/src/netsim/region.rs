@@ -76,13 +76,12 @@ pub(crate) struct Region {
 
 impl Region {
     /// Returns a machine of `nodes` nodes. `seed` decides all random choices: which packets are lost, and the routes that are
-    /// spread at random.
+    /// spread at random. `topologies` are those of the rails of this machine; `None` for a region without a network.
     ///
     /// # Errors
     ///
     /// The description does not permit this number of nodes.
-    pub(crate) fn new(machine: &Machine, nodes: u32, seed: u64, has_network: bool) -> Result<Self, MachineError> {
-        machine.check_nodes(nodes)?;
+    pub(crate) fn new(machine: &Machine, nodes: u32, seed: u64, topologies: Option<&[Topology]>) -> Result<Self, MachineError> {
         let mut region = Self {
             queue: Queue::new(),
             network: Network::new(seed),
@@ -116,11 +115,13 @@ impl Region {
             seed,
             statistics: Statistics::default(),
         };
-        machine.rails.iter().try_for_each(|spec| region.add(spec, machine.software(), nodes, has_network))?;
+        for (number, spec) in machine.rails.iter().enumerate() {
+            region.add(spec, machine.software(), nodes, topologies.map(|topologies| &topologies[number]))?;
+        }
         Ok(region)
     }
 
-    fn add(&mut self, spec: &RailSpec, software: &Software, nodes: u32, has_network: bool) -> Result<(), MachineError> {
+    fn add(&mut self, spec: &RailSpec, software: &Software, nodes: u32, topology: Option<&Topology>) -> Result<(), MachineError> {
         let terminals = nodes * spec.count;
         let first = self.nics.len() as u32;
         let number = self.rails.len() as u8;
@@ -131,10 +132,7 @@ impl Region {
         if self.nics.len() >= ENTITIES_MAX as usize {
             return Err(MachineError::too_many(nodes));
         }
-        if !has_network {
-            return Ok(());
-        }
-        let topology = Topology::new(spec, nodes)?;
+        let Some(topology) = topology else { return Ok(()) };
         if spec.has_telemetry() {
             self.rails[usize::from(number)].carry_telemetry(topology.steps_max() + 1);
         }
@@ -150,10 +148,10 @@ impl Region {
             loss: random::probability(link.loss),
         };
         let classes = Classes::new(&spec.class);
-        let failures = Failures::new(spec, &topology, terminals)?;
+        let failures = Failures::new(spec, topology, terminals)?;
         let counts_queues = signals.is_some() || router.ecn.is_some() || topology.adapts().is_some() || topology.chooses_links();
         let routers = if spec.planes > 1 { topology.routers(terminals) } else { 0 };
-        let planes = repeat_n(topology, spec.planes as usize).zip(failures);
+        let planes = repeat_n(topology, spec.planes as usize).cloned().zip(failures);
         let has_room = (0..).zip(planes).all(|(plane, (topology, failures))| {
             self.network.add(Fabric {
                 rail: number,

@@ -41,47 +41,27 @@ impl Failures {
     /// A failure names links or a router that the rail does not have.
     pub(crate) fn new(spec: &RailSpec, topology: &Topology, terminals: u32) -> Result<Vec<Self>, MachineError> {
         let mut planes: Vec<Self> = repeat_n(Self::default(), spec.planes as usize).collect();
-        if spec.failure.is_empty() {
-            return Ok(planes);
-        }
-        let (links, routers) = (topology.links(), topology.routers(terminals).max(1));
-        for failure in &spec.failure {
-            let of_channel = |channel| Failure {
+        for_each(spec, topology, terminals, |failure, plane, channels| {
+            let failures = &mut planes[plane].0;
+            let before = failures.len();
+            failures.extend(channels.map(|channel| Failure {
                 channel,
                 at: picoseconds(failure.at_ns),
                 until: failure.until_ns.map_or(u64::MAX, picoseconds),
                 detection: picoseconds(failure.detection_ns),
-            };
-            // The routers of a plane have consecutive numbers.
-            let (plane, ends) = match (failure.link, failure.router) {
-                (Some([a, b]), _) if a / routers == b / routers => (a / routers, [a, b].map(|end| Some(end % routers))),
-                (None, Some(router)) => (router / routers, [Some(router % routers), None]),
-                _ => return Err(missing(failure, spec.planes * routers)),
-            };
-            let failing = |link: &Link| match ends {
-                [Some(a), Some(b)] => [[a, b], [b, a]].contains(&[link.from, link.to]),
-                _ => ends[..1].contains(&Some(link.from)) || ends[..1].contains(&Some(link.to)),
-            };
-            // The channels of NICs in either direction come before those of links between routers.
-            let attached = (0..terminals).filter(|&terminal| ends == [Some(topology.router(terminal)), None]);
-            let linked = (2 * terminals..).zip(&links).filter(|(_, link)| !link.is_absent() && failing(link));
-            let channels =
-                attached.flat_map(|terminal| [terminal, terminals + terminal]).chain(linked.map(|(channel, _)| channel));
-            let channels: Vec<_> = channels.map(of_channel).collect();
-            match planes.get_mut(plane as usize) {
-                Some(failures) if !channels.is_empty() => failures.0.extend(channels),
-                _ => return Err(missing(failure, spec.planes * routers)),
-            }
-        }
+            }));
+            failures.len() > before
+        })?;
         planes.iter_mut().for_each(|Self(failures)| failures.sort_by_key(|failure| failure.channel));
         Ok(planes)
     }
 
-    /// Checks that each failure of a machine of `nodes` nodes names links or a router that it has.
+    /// Checks that each failure of a machine of `nodes` nodes names links or a router that it has. Takes no memory for the failures.
     pub(crate) fn check(machine: &Machine, nodes: u32) -> Result<(), MachineError> {
-        machine.check_nodes(nodes)?;
-        let mut failing = machine.rails.iter().filter(|rail| !rail.failure.is_empty());
-        failing.try_for_each(|rail| Self::new(rail, &Topology::new(rail, nodes)?, nodes * rail.count).map(drop))
+        let topologies = machine.topologies(nodes)?;
+        machine.rails.iter().zip(&topologies).try_for_each(|(rail, topology)| {
+            for_each(rail, topology, nodes * rail.count, |_, _, channels| channels.next().is_some())
+        })
     }
 
     #[inline]
@@ -108,6 +88,45 @@ impl Failures {
         let first = self.0.partition_point(|failure| failure.channel < channel);
         self.0[first..].iter().take_while(move |failure| failure.channel == channel)
     }
+}
+
+/// Calls `add` for each failure of a rail, with its plane and its channels in this plane; `add` returns whether there are any.
+///
+/// # Errors
+///
+/// There are none.
+fn for_each(
+    spec: &RailSpec,
+    topology: &Topology,
+    terminals: u32,
+    mut add: impl FnMut(&FailureSpec, usize, &mut dyn Iterator<Item = u32>) -> bool,
+) -> Result<(), MachineError> {
+    if spec.failure.is_empty() {
+        return Ok(());
+    }
+    let links = topology.links();
+    let routers = topology.routers_of(&links, terminals).max(1);
+    for failure in &spec.failure {
+        // The routers of a plane have consecutive numbers.
+        let (plane, ends) = match (failure.link, failure.router) {
+            (Some([a, b]), _) if a / routers == b / routers => (a / routers, [a, b].map(|end| Some(end % routers))),
+            (None, Some(router)) => (router / routers, [Some(router % routers), None]),
+            _ => return Err(missing(failure, spec.planes * routers)),
+        };
+        let failing = |link: &Link| match ends {
+            [Some(a), Some(b)] => [[a, b], [b, a]].contains(&[link.from, link.to]),
+            _ => ends[..1].contains(&Some(link.from)) || ends[..1].contains(&Some(link.to)),
+        };
+        // The channels of NICs in either direction come before those of links between routers.
+        let attached = (0..terminals).filter(|&terminal| ends == [Some(topology.router(terminal)), None]);
+        let linked = (2 * terminals..).zip(&links).filter(|(_, link)| !link.is_absent() && failing(link));
+        let mut channels =
+            attached.flat_map(|terminal| [terminal, terminals + terminal]).chain(linked.map(|(channel, _)| channel));
+        if plane >= spec.planes || !add(failure, plane as usize, &mut channels) {
+            return Err(missing(failure, spec.planes * routers));
+        }
+    }
+    Ok(())
 }
 
 fn missing(failure: &FailureSpec, routers: u32) -> MachineError {

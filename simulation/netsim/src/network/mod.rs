@@ -41,11 +41,11 @@ use std::iter::successors;
 pub(crate) use self::border::{Border, CarriedOperation, CrossingPacket, FreedRoom, Map, Messages};
 pub(crate) use self::failures::Failures;
 use self::pauses::Pause;
-pub(crate) use self::pauses::Thresholds;
+pub(crate) use self::pauses::{PAUSE_BYTES, Thresholds};
 pub(crate) use self::records::{CHANNEL_BYTES, Fabric, LANE_BYTES, Marking, Medium, Packet, PacketOutcome, Part, QueuedBytes};
 use self::records::{Channel, Count, Lane, Release, Request};
 use self::telemetry::Backlog;
-pub(crate) use self::telemetry::{Signals, Telemetry};
+pub(crate) use self::telemetry::{BACKLOG_BYTES, Signals, Telemetry};
 use crate::events::pool::{List, NONE, Pool};
 use crate::events::prefetch::prefetch;
 use crate::events::queue::{Distance, Event, Queue};
@@ -53,6 +53,9 @@ use crate::events::random::happens;
 use crate::events::{ENTITIES_MAX, class};
 use crate::machine::spec::Switching;
 use crate::topology::{Ring, RoutingHeader};
+
+/// The memory of a class of a channel, on rails with classes: its lead and its queued bytes.
+pub(crate) const CLASS_BYTES: u64 = 2 * size_of::<u64>() as u64;
 
 /// All links and routers of all rails. Each plane of a rail has a number as a network of its own.
 pub(crate) struct Network {
@@ -68,7 +71,7 @@ pub(crate) struct Network {
     pauses: Vec<Pause>,
     /// For each class of each channel of rails with classes: its lead, and its queued bytes as in [`Channel::queued`].
     leads: Vec<u64>,
-    class_queued: Vec<u32>,
+    class_queued: Vec<u64>,
     pub(crate) telemetry: Telemetry,
     pub(crate) outcomes: VecDeque<PacketOutcome>,
     seed: u64,
@@ -702,9 +705,9 @@ impl Network {
         state.ready = head + fabric.pipeline + slower;
         state.channel = fabric.first_channel + next;
         if fabric.counts_queues() {
-            self.channels[state.channel as usize].queued += state.bytes;
+            self.channels[state.channel as usize].queued += u64::from(state.bytes);
             if !fabric.classes.is_empty() {
-                self.class_queued[fabric.shares(state.channel)][usize::from(state.part.class)] += state.bytes;
+                self.class_queued[fabric.shares(state.channel)][usize::from(state.part.class)] += u64::from(state.bytes);
             }
             if let Some(backlog) = self.telemetry.backlog(fabric, state.channel) {
                 backlog.comes(state.ready, state.bytes);

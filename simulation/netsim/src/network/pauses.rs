@@ -15,6 +15,9 @@ pub(crate) struct Thresholds {
     pub(crate) resume: u32,
 }
 
+/// The memory of the record of a virtual channel, without what it has in flight.
+pub(crate) const PAUSE_BYTES: u64 = size_of::<Pause>() as u64;
+
 /// The sender's view of the buffer at the far end of one virtual channel.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pause {

@@ -136,7 +136,7 @@ pub(super) struct Channel {
     pub(super) waiting: u32,
     pub(super) waiting_max: u32,
     /// Bytes of packets that will take it and are in its router or on the way there, if they are counted.
-    pub(super) queued: u32,
+    pub(super) queued: u64,
     /// The router at its far end, or the terminal.
     pub(super) to: u32,
     /// Its first lane.
@@ -266,11 +266,12 @@ pub(crate) struct Marking {
 
 impl Marking {
     /// Returns the probability that a packet leaving a queue of `queued` bytes is marked, in units of 2⁻⁶⁴.
-    pub(super) fn probability(&self, queued: u32) -> u64 {
-        if queued >= self.max {
+    pub(super) fn probability(&self, queued: u64) -> u64 {
+        let [min, max] = [self.min, self.max].map(u64::from);
+        if queued >= max {
             return u64::MAX;
         }
-        let (above, span) = (queued.saturating_sub(self.min), self.max - self.min);
+        let (above, span) = (queued.saturating_sub(min), max - min);
         (u128::from(self.probability) * u128::from(above) / u128::from(span.max(1))) as u64
     }
 }

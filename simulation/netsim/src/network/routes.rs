@@ -118,7 +118,7 @@ impl Network {
     /// Returns the bytes queued for a link, of all classes, and those of one class in the buffers at its far end.
     fn load(&mut self, LinkQueue { channel, lane, lanes }: LinkQueue, now: u64) -> u64 {
         let state = &self.channels[channel as usize];
-        let (queued, network) = (u64::from(state.queued), usize::from(state.network));
+        let (queued, network) = (state.queued, usize::from(state.network));
         let buffered = |lane| {
             self.collect(lane, now);
             u64::from(self.fabrics[network].buffer.saturating_sub(self.lanes[lane as usize].room))

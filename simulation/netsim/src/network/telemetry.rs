@@ -19,6 +19,9 @@ pub(crate) enum Signals {
     LastHop { threshold: u32 },
 }
 
+/// The memory of the backlog of a channel, without the packets that are still to come.
+pub(crate) const BACKLOG_BYTES: u64 = size_of::<Backlog>() as u64;
+
 /// The bytes that wait in a router for one link.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
@@ -110,9 +113,9 @@ impl Network {
     pub(super) fn unqueue(&mut self, packet: u32, channel: u32, now: u64) -> Option<u64> {
         let Packet { bytes, network, part, .. } = self.packets[packet];
         let fabric = &self.fabrics[usize::from(network)];
-        self.channels[channel as usize].queued -= bytes;
+        self.channels[channel as usize].queued -= u64::from(bytes);
         if !fabric.classes.is_empty() {
-            self.class_queued[fabric.shares(channel)][usize::from(part.class)] -= bytes;
+            self.class_queued[fabric.shares(channel)][usize::from(part.class)] -= u64::from(bytes);
         }
         self.telemetry.backlog(fabric, channel).map(|backlog| backlog.leaves(now, bytes))
     }

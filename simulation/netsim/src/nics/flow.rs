@@ -307,7 +307,8 @@ impl Flow {
             let more = if self.window >= PACKET { swift.additive * PACKET / self.window } else { swift.additive };
             self.window = (self.window + more).min(swift.window_max);
         } else if now >= self.decrease_from {
-            let excess = (u128::from(delay - target) * u128::from(swift.decrease) / u128::from(delay)) as u64;
+            // A target of 0 may meet a delay of 0, which exceeds nothing.
+            let excess = (u128::from(delay - target) * u128::from(swift.decrease) / u128::from(delay.max(1))) as u64;
             let part = ONE - excess.min(swift.decrease_max);
             self.window = (self.window * part / ONE).max(WINDOW_MIN);
             self.decrease_from = now + delay;
@@ -461,6 +462,16 @@ mod tests {
         let stamp = flow.sends(&control, 0, 1000);
         flow.lost(&control, stamp);
         assert!(matches!(flow.turn(&control, 1), Turn::At(next) if next > 2000 * MICROSECOND));
+    }
+
+    #[test]
+    fn a_delay_of_nothing_exceeds_no_target() {
+        let spec = SwiftSpec { target_ns: 0.0, range_ns: 0.0, ..SwiftSpec::default() };
+        let control = Control::new(&CongestionSpec::Swift(spec), 5.0);
+        let mut flow = control.flow();
+        let stamp = flow.sends(&control, MICROSECOND, 1000);
+        flow.answered(&control, MICROSECOND, stamp, &mut Vec::new());
+        assert_eq!(flow.window, 256 * PACKET);
     }
 
     #[test]

@@ -5,6 +5,9 @@ use crate::events::random::{hash, mix};
 /// Number of flowlets that a NIC stores. Pairs with equal hashes share one, as in the tables of switches.
 pub(crate) const FLOWLETS: usize = 64;
 
+/// The memory of the flowlets of a NIC.
+pub(crate) const FLOWLETS_BYTES: u64 = (FLOWLETS * size_of::<Flowlet>()) as u64;
+
 /// The last flowlet of the pairs that share an entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flowlet {

@@ -1,6 +1,7 @@
 //! Times of reductions in closed form.
 
 use super::*;
+use crate::machine::MachineError;
 use crate::netsim::Netsim;
 
 /// A machine of round numbers: an overhead of 100 ns, 10 ns of routing, 20 ns through a switch, cables of 1 ns for NICs and 3 ns between routers,

@@ -15,6 +15,15 @@ impl Machine {
     ///
     /// The description does not permit them: one line with the reason.
     pub fn check_nodes(&self, nodes: u32) -> Result<(), MachineError> {
+        self.topologies(nodes).map(drop)
+    }
+
+    /// Returns the topology of each rail, large enough for `nodes` nodes.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_nodes`](Self::check_nodes).
+    pub(crate) fn topologies(&self, nodes: u32) -> Result<Vec<Topology>, MachineError> {
         if nodes == 0 || nodes > NODES_MAX {
             return Err(MachineError::new(format!("nodes = {nodes}: must be from 1 to {NODES_MAX}")));
         }
@@ -26,21 +35,9 @@ impl Machine {
         if !self.rails.iter().all(has_room) {
             return Err(MachineError::too_many(nodes));
         }
-        let (_, lanes) = self.parts(nodes)?;
-        if lanes < u64::from(ENTITIES_MAX) { Ok(()) } else { Err(MachineError::too_many(nodes)) }
-    }
-
-    /// Returns the number of channels (the directions of links) and of lanes (their virtual channels, for each class) of all rails.
-    ///
-    /// # Errors
-    ///
-    /// The description does not permit `nodes` nodes.
-    pub(crate) fn parts(&self, nodes: u32) -> Result<(u64, u64), MachineError> {
-        self.rails.iter().try_fold((0, 0), |(channels, lanes), rail| {
-            let of_plane = 2 * u64::from(nodes * rail.count) + Topology::new(rail, nodes)?.link_count();
-            let more = u64::from(rail.planes) * of_plane;
-            Ok((channels + more, lanes + more * u64::from(rail.router.vcs) * rail.class.len().max(1) as u64))
-        })
+        let topologies = self.rails.iter().map(|rail| Topology::new(rail, nodes)).collect::<Result<Vec<_>, _>>()?;
+        let lanes: u64 = self.rails.iter().zip(&topologies).map(|(rail, topology)| rail.parts(topology, nodes).1).sum();
+        if lanes < u64::from(ENTITIES_MAX) { Ok(topologies) } else { Err(MachineError::too_many(nodes)) }
     }
 
     /// Returns the largest number of nodes that the description permits; 0 if it permits none.
@@ -63,5 +60,13 @@ impl Machine {
             Some((format!("{rail}.topology.{key}"), value))
         });
         changes.collect()
+    }
+}
+
+impl RailSpec {
+    /// Returns the number of channels (the directions of links) and of lanes (their virtual channels, for each class) of all planes.
+    pub(crate) fn parts(&self, topology: &Topology, nodes: u32) -> (u64, u64) {
+        let channels = u64::from(self.planes) * (2 * u64::from(nodes * self.count) + topology.link_count());
+        (channels, channels * u64::from(self.router.vcs) * self.class.len().max(1) as u64)
     }
 }

@@ -262,8 +262,13 @@ impl Topology {
 
     /// The number of routers, of those with links or with one of `terminals` terminals.
     pub(crate) fn routers(&self, terminals: u32) -> u32 {
+        self.routers_of(&self.links(), terminals)
+    }
+
+    /// As [`routers`](Self::routers), with the links of the topology.
+    pub(crate) fn routers_of(&self, links: &[Link], terminals: u32) -> u32 {
         let of_terminals = (0..terminals).map(|terminal| self.router(terminal));
-        let linked = self.links().into_iter().flat_map(|link| [link.from, link.to]);
+        let linked = links.iter().flat_map(|link| [link.from, link.to]);
         linked.chain(of_terminals).max().map_or(0, |last| last + 1)
     }
 
@@ -293,6 +298,11 @@ impl Topology {
             Self::SlimFly(slim_fly) => slim_fly.link_count(),
             Self::Graph(graph) => graph.link_count(),
         }
+    }
+
+    /// The memory of the tables that all copies of the topology share.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        if let Self::Graph(graph) = self { graph.table_bytes() } else { 0 }
     }
 
     /// The queues by which the first router chooses between the usual route and a detour; `None` if it does not choose.
