@@ -19,8 +19,9 @@ pub struct Capabilities {
     /// Maximum size in bytes of any other transfer posted as one operation; `u64::MAX` if there is no limit. Read by rma, which splits
     /// longer transfers (T12).
     pub message_bytes_max: u64,
-    /// Maximum number of incomplete operations of an endpoint: further ones are refused with [`PostError::Full`](crate::PostError::Full). `u32::MAX`, where
-    /// the limit depends on more than the number. Read by rma, which issues no more operations than this.
+    /// Maximum number of incomplete operations of this rank's transport, to all peers: further ones are refused with
+    /// [`PostError::Full`](crate::PostError::Full). `u32::MAX` where the limit depends on more than the number. Read by rma, whose contexts each issue no
+    /// more operations than this.
     pub operations_max: u32,
     /// Maximum number of blocks of a list posted as one operation; shapes may then have any number of blocks. 0 if blocks are posted one by
     /// one. Read by rma, for each rail (T13).

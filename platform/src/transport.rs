@@ -10,7 +10,7 @@ use crate::{Capabilities, Extensions};
 /// One way to access other ranks' memory.
 ///
 /// Contract; each clause is a test of the conformance suite in `transport/kit`:
-/// - T1 bounded: `post` never blocks; `Full` means: call `progress`, then post again. No endpoint has more than
+/// - T1 bounded: `post` never blocks; `Full` means: call `progress`, then post again. This rank's transport never has more than
 ///   [`operations_max`](Capabilities::operations_max) incomplete operations.
 /// - T2 captured: the bytes of a `Write` or `Signalled` may be reused when `post` returns; the local memory of a `Put` or `Get` when it completes.
 /// - T3 once: an accepted operation takes effect exactly once, and completes exactly once.
