@@ -338,8 +338,24 @@ fn value_and_unit(name: &str, kind: &str, value: &str) -> (String, &'static str)
         }
     }
     assert!(kind != "Duration", "tests/tests/tidy.rs: add the unit of {name}, which is {value}");
-    let units = [("BYTES", "bytes"), ("SIZE", "bytes"), ("BITS", "bits"), ("SECONDS", "s")];
-    let unit = units.iter().find(|(word, _)| name.split('_').any(|part| part == *word));
+    let number = value.strip_prefix("Pause::from_millis(").and_then(|rest| rest.strip_suffix(')'));
+    if let Some(number) = number {
+        return (number.to_owned(), "ms");
+    }
+    // The first that fits: names of rates contain words of their parts.
+    let units = [
+        ("BYTES_PER_SECOND", "bytes/s"),
+        ("NANOSECONDS_PER_BYTE", "ns/byte"),
+        ("BYTES", "bytes"),
+        ("SIZE", "bytes"),
+        ("BITS", "bits"),
+        ("SECONDS", "s"),
+        ("MILLISECONDS", "ms"),
+        ("MICROSECONDS", "µs"),
+        ("NANOSECONDS", "ns"),
+        ("NS", "ns"),
+    ];
+    let unit = units.iter().find(|(words, _)| format!("_{name}_").contains(&format!("_{words}_")));
     (value.to_owned(), unit.map_or("–", |&(_, unit)| unit))
 }
 

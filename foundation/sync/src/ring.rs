@@ -64,7 +64,7 @@ const CLAIMED: u64 = 2;
 /// Number of bits of a state. The others count laps, modulo a number that no producer or consumer is late by.
 const STATE_BITS: u32 = 26;
 
-/// Maximum number of a producer.
+/// Maximum value of the number that identifies a producer of a ring, such as a rank: the bits of a state hold it, added to `CLAIMED`.
 pub const PRODUCER_MAX: u32 = (1 << STATE_BITS) - 1 - CLAIMED as u32;
 
 impl Turn {

@@ -23,11 +23,11 @@ const POLLED_MAX: usize = 256;
 /// Maximum length of the first stop of a stretch. Each further stop may be twice as long, up to 2¹² times: about the time between two
 /// ticks, so that long computations take no more virtual time than CPU time.
 const STOP_MIN: Duration = Duration::from_microseconds(1);
-/// Maximum number of doublings of a stop.
+/// Maximum number of times that the length of a stop doubles within a stretch, in which a rank computes or polls without calling the library.
 const DOUBLINGS_MAX: u32 = 12;
 
-/// Number of stops of a stretch that an event of the rank may end early. From then on, such stops alternate with stops that last a fixed
-/// part of the stretch, so that many events do not cost a tick each.
+/// Maximum number of stops of a rank, within a stretch without a call of the library, that an event of the rank may end early. From then on, such stops
+/// alternate with stops that last a fixed part of the stretch, so that many events do not cost a tick each.
 const EVENTS_MAX: u32 = 32;
 const PART_OF_STRETCH: u64 = 8;
 
