@@ -105,7 +105,8 @@ impl RankRecord {
         Ok(())
     }
 
-    /// Writes the record, or prints the reason in one line. Of the ranks that are not in the sample, only the first of each host writes one.
+    /// Writes the record, or prints the reason in one line; the launcher refuses what a failed write has left. Of the ranks that are not in the
+    /// sample, only the first of each host writes one.
     pub(crate) fn leave(&self, rank: Rank) {
         if !self.is_sampled && rank.number() != self.host.first {
             return;

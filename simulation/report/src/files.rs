@@ -2,6 +2,8 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,12 +13,19 @@ const NAMES_MAX: u32 = 100;
 /// The temporary names of the files that are being written.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Writes a complete file, in place of an existing one. A path that is no regular file, such as a terminal or a pipe, is written directly.
+/// Writes a complete file, in place of an existing one; see [`is_written_directly`] for the exceptions. At a symbolic link the target is replaced,
+/// or created.
 ///
 /// # Errors
 /// The reason in one line; then the existing file is unchanged.
 pub fn write(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
     write_whole(path, contents).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// Whether [`write`] writes to an existing path instead of replacing it: to what is no regular file, such as a terminal or a pipe, and to the file
+/// of the standard output or the standard error, behind what is in it.
+pub fn is_written_directly(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file()) || standard(path).is_some()
 }
 
 /// Removes the unfinished files; for a process that ends in the middle of a write.
@@ -29,9 +38,19 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
 }
 
 fn write_whole(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    // The target of a symbolic link is replaced, not the link.
+    if let Some(output) = standard(path) {
+        io::stdout().flush()?;
+        return fill(output.into(), contents);
+    }
     let known = fs::canonicalize(path).and_then(|path| fs::metadata(&path).map(|found| (path, found)));
-    let (target, found) = known.map_or((path.to_owned(), None), |(path, found)| (path, Some(found)));
+    let (target, found) = match known {
+        // A link to a file that does not exist yet.
+        Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => {
+            return write_whole(&path.parent().unwrap_or(Path::new("")).join(fs::read_link(path)?), contents);
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => (path.to_owned(), None),
+        known => known.map(|(path, found)| (path, Some(found)))?,
+    };
     if found.as_ref().is_some_and(|found| !found.is_file()) {
         return fill(File::options().write(true).open(path)?, contents);
     }
@@ -44,6 +63,17 @@ fn write_whole(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<
     };
     unfinished.swap_remove(place);
     filled.and_then(|()| fs::rename(&name, &target)).inspect_err(|_| drop(fs::remove_file(&name)))
+}
+
+/// Returns the standard output or the standard error if the path is its file: `/dev/stdout`, or the file that a shell has redirected it to.
+fn standard(path: &Path) -> Option<OwnedFd> {
+    let found = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let is_it = |output: &OwnedFd| {
+        let output = output.try_clone().map(File::from).and_then(|output| output.metadata());
+        output.is_ok_and(|output| (output.dev(), output.ino()) == (found.dev(), found.ino()))
+    };
+    let outputs = [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
+    outputs.into_iter().flatten().find(is_it)
 }
 
 /// Creates a temporary file in the folder of `target`, with a name that is recorded as unfinished.
@@ -88,6 +118,11 @@ mod tests {
         assert_eq!((names(), fs::read(&path).unwrap()), (2, b"first".to_vec()));
         write(&link, |file| file.write_all(b"second")).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && fs::read(&path).unwrap() == b"second");
+        let (dangling, target) = (folder.join("dangling"), folder.join("target"));
+        std::os::unix::fs::symlink("target", &dangling).unwrap();
+        write(&dangling, |file| file.write_all(b"through")).unwrap();
+        assert!(dangling.is_symlink() && fs::read(&target).unwrap() == b"through");
+        [dangling, target].iter().for_each(|file| fs::remove_file(file).unwrap());
         // The process ends in the middle of a write.
         let ended = write(&path, |file| {
             file.write_all(b"third")?;

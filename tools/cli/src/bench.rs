@@ -34,7 +34,8 @@ impl Bench {
 /// Returns the command for a job of `ranks` ranks that measures what `arguments` select.
 pub(crate) fn job(this: &Path, transport: Transport, fabric: Option<&str>, ranks: u32, arguments: &[String]) -> Command {
     let mut command = Command::new(this);
-    command.args(["run", "-n", &ranks.to_string(), "--transport", transport.name()]);
+    command.args(["run", "--end-with-parent", &std::process::id().to_string()]);
+    command.args(["-n", &ranks.to_string(), "--transport", transport.name()]);
     command.args(fabric.into_iter().flat_map(|fabric| ["--fabric", fabric]));
     command.arg(this).args([bundled::COMMAND, bundled::BENCH_RANK]).args(arguments);
     command
@@ -49,11 +50,12 @@ mod tests {
         for (transport, says) in [(Transport::Auto, "shm"), (Transport::Shm, "shm"), (Transport::Udp, "udp")] {
             let command = job(Path::new("/bin/pelago"), transport, None, 3, &["put".into()]);
             let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
-            let run = ["run", "-n", "3", "--transport", says, "/bin/pelago", bundled::COMMAND, bundled::BENCH_RANK, "put"];
-            assert_eq!(words, run);
+            let run = ["-n", "3", "--transport", says, "/bin/pelago", bundled::COMMAND, bundled::BENCH_RANK, "put"];
+            assert_eq!(words[..2], ["run", "--end-with-parent"]);
+            assert_eq!(words[3..], run);
         }
         let command = job(Path::new("/bin/pelago"), Transport::Ofi, Some("tcp;ofi_rxm:lo"), 2, &[]);
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
-        assert_eq!(words[3..7], ["--transport", "ofi", "--fabric", "tcp;ofi_rxm:lo"]);
+        assert_eq!(words[5..9], ["--transport", "ofi", "--fabric", "tcp;ofi_rxm:lo"]);
     }
 }

@@ -44,6 +44,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 /// Run parallel programs that communicate by one-sided operations (PGAS): on this host, on several hosts, or on a simulated machine.
 #[derive(Parser)]
@@ -119,9 +120,27 @@ fn this() -> Result<PathBuf, Refused> {
     std::env::current_exe().map_err(|error| Refused(format!("cannot find the pelago command: {error}")))
 }
 
+/// Lets the system send a signal to this process when `parent`, which started it, has ended.
+///
+/// # Errors
+/// The system refuses that, or the parent has ended already.
+fn end_with(parent: i32, signal: Signal) -> Result<(), Refused> {
+    let set = set_parent_process_death_signal(Some(signal));
+    set.map_err(|error| Refused(format!("cannot end with process {parent}: {error}")))?;
+    if getppid().map(Pid::as_raw_pid) != Some(parent) {
+        return Err(Refused(format!("process {parent}, which started this one, has ended")));
+    }
+    Ok(())
+}
+
 /// Writes a line to standard error; a closed standard error is no error.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "pelago: {line}");
+}
+
+/// Replaces control characters, which a terminal or the reader of a file would obey: for texts of other programs.
+fn printable(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
 fn parse() -> Result<Arguments, clap::Error> {

@@ -54,8 +54,9 @@ impl Top {
             let change = before.as_ref().map(|(then, old)| (now.duration_since(*then), &old[..]));
             // Moves the cursor home, clears each line to its end, then clears the rest of the screen: this avoids flicker.
             let screen = table(&job, &ranks, change, rows - 1, columns).replace('\n', "\x1b[K\n");
-            if write(&format!("\x1b[H{screen}\x1b[J"))? != ExitCode::SUCCESS {
-                break;
+            let code = write(&format!("\x1b[H{screen}\x1b[J"))?;
+            if code != ExitCode::SUCCESS {
+                return Ok(code);
             }
             before = Some((now, ranks));
             std::thread::sleep(Duration::from_secs(self.interval.into()));

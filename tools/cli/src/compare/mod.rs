@@ -11,7 +11,7 @@ use clap::Args;
 use pelago_report::{ReadError, Report};
 
 use self::comparison::Comparison;
-use crate::{Refused, inputs, outputs, say};
+use crate::{Refused, inputs, outputs, printable, say};
 
 /// Maximum length of a report: twice that of a report with as many spans and messages as a time line has.
 const REPORT_BYTES_MAX: u64 = 256 << 20;
@@ -104,7 +104,7 @@ fn read(file: &Path) -> Result<Report, Refused> {
             } else if error.is_eof() {
                 format!("it ends too early: {error}")
             } else {
-                error.to_string()
+                printable(&error.to_string())
             };
             Refused(format!("{name} is not a report: {what}; pelago run and pelago sim write reports by --report FILE.json"))
         }
@@ -132,6 +132,27 @@ mod tests {
         let [first, second] = ends.map(report);
         let compare = Compare { first: "a".into(), second: "b".into(), tolerance, exact: false, json: false };
         compare.verdict(&Comparison::new([&first, &second])).0
+    }
+
+    #[test]
+    fn a_terminal_gets_no_control_characters_of_a_report() {
+        let raw = "\x1b[2J\u{9b}1m\r\n\t\u{7f}";
+        let named = |name: &str| {
+            let (program, machine, fault) = (format!("{name}{raw}"), raw.into(), Some(raw.into()));
+            Recorder::new(Limits::default()).finish(Facts { program, machine, ranks: 1, fault, ..Facts::default() })
+        };
+        let [first, second] = ["p", "q"].map(named);
+        let comparison = Comparison::new([&first, &second]);
+        let text = output::text(&comparison, &["a", "b"].map(str::to_owned));
+        assert!(text.contains("p [2J 1m") && text.contains("had a fault:  [2J"), "{text:?}");
+        assert!(!text.chars().any(|letter| letter.is_control() && letter != '\n'), "{text:?}");
+        let file = std::env::temp_dir().join(format!("pelago-controls-{}", std::process::id()));
+        // A kind of operations that no report has.
+        let json = first.to_json().replace("\"latencies\":[]", "\"latencies\":[{\"kind\":\"\\u001b[2J\"}]");
+        std::fs::write(&file, json).unwrap();
+        let line = read(&file).map_or_else(|Refused(line)| line, |_| String::new());
+        assert!(line.contains("unknown variant ` [2J`"), "{line:?}");
+        std::fs::remove_file(file).unwrap();
     }
 
     #[test]

@@ -6,19 +6,20 @@ use serde_json::{Value, json};
 
 use super::comparison::{Comparison, Row, Side, Unit};
 use super::messages::{Pairs, Traffic};
+use crate::printable;
 
 /// Returns the comparison of the files `names` as text.
 pub(super) fn text(comparison: &Comparison, names: &[String; 2]) -> String {
     let mut text = String::new();
     let columns = titles(&comparison.sides);
     for (name, (title, side)) in names.iter().zip(columns.iter().zip(&comparison.sides)) {
-        let _ = writeln!(text, "{title}: {name}: {}", about(side));
+        let _ = writeln!(text, "{title}: {name}: {}", printable(&about(side)));
     }
     for obstacle in &comparison.obstacles {
         let _ = writeln!(text, "NOT THE SAME RUN: {obstacle}");
     }
     for remark in &comparison.remarks {
-        let _ = writeln!(text, "note: {remark}");
+        let _ = writeln!(text, "note: {}", printable(remark));
     }
     text += "\n";
     let texts: Vec<[String; 3]> = comparison.rows.iter().map(cells).collect();

@@ -57,18 +57,30 @@ impl Gathering {
     /// # Errors
     /// There are no recordings.
     pub(super) fn parts(&self, ranks: u32, sample: &Sample, goes_on: impl Fn() -> bool) -> Result<Parts, String> {
-        let read = |rank: u32| {
-            let text = fs::read_to_string(self.folder.join(rank.to_string())).ok()?;
-            text.parse::<RecordedRank>().ok().map(|recorded| (rank, recorded))
-        };
-        let parts = Parts::of_sample(ranks, (0..ranks).take_while(|_| goes_on()).filter_map(read).collect(), sample);
+        let (mut left, mut unreadable) = (Vec::new(), Vec::new());
+        for rank in (0..ranks).take_while(|_| goes_on()) {
+            match self.read(rank) {
+                Ok(recorded) => left.extend(recorded.map(|recorded| (rank, recorded))),
+                Err(why) => unreadable.push(format!("the recording of rank {rank} cannot be read: {why}")),
+            }
+        }
+        let parts = Parts { unreadable, ..Parts::of_sample(ranks, left, sample) };
         if parts.recorded.is_empty() {
-            return Err(
+            return Err(parts.unreadable.into_iter().next().unwrap_or_else(|| {
                 "no rank has recorded anything (killed, not a program of Pelago, or on a host that does not share the folder)"
-                    .into(),
-            );
+                    .into()
+            }));
         }
         Ok(parts)
+    }
+
+    /// Reads the recording of a rank; `None` if it has left none.
+    fn read(&self, rank: u32) -> Result<Option<RecordedRank>, String> {
+        match fs::read_to_string(self.folder.join(rank.to_string())) {
+            Ok(text) => text.parse().map(Some),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }
 
@@ -88,6 +100,8 @@ pub(super) struct Parts {
     pub(super) hosts: Vec<RecordedHost>,
     /// Ranks with a recording, in order.
     pub(super) recorded: Vec<(u32, RecordedRank)>,
+    /// A line on each rank whose recording is incomplete, as on a full disk.
+    pub(super) unreadable: Vec<String>,
 }
 
 #[cfg(test)]
@@ -103,7 +117,7 @@ impl Parts {
         let is_first = |(number, rank): &&(u32, RecordedRank)| rank.host.first == *number;
         let hosts = left.iter().filter(is_first).map(|(_, rank)| rank.host.clone()).collect();
         let recorded = left.into_iter().filter(|&(rank, _)| sample.has(Rank::new(rank))).collect();
-        Self { ranks, sampled: sample.count(ranks), hosts, recorded }
+        Self { ranks, sampled: sample.count(ranks), hosts, recorded, unreadable: Vec::new() }
     }
 
     /// Returns the offset from the clock of the rank's host to that of the host of rank 0, and its maximum error.
@@ -131,7 +145,7 @@ impl Parts {
         let dropped: u64 = self.recorded.iter().map(|(_, rank)| rank.waits_dropped + rank.operations_dropped()).sum();
         (missing > 0 || dropped > 0).then(|| {
             format!(
-                "{} lacks {missing} of {ranks} ranks, which were killed or are on hosts that do not share the folder, and {dropped} events beyond the bounds of ranks",
+                "{} lacks {missing} of {ranks} ranks, which were killed, could not leave their parts or are on hosts that do not share the folder, and {dropped} events beyond the bounds of ranks",
                 file.display()
             )
         })
@@ -141,6 +155,33 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Here the recording of a rank whose disk was full.
+    #[test]
+    fn a_part_of_a_recording_is_no_recording() {
+        let folder = std::env::temp_dir().join(format!("pelago-gathering-part-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let file = folder.join("trace.json");
+        let gathering = Gathering::begin(&file).unwrap_or_else(|Refused(line)| panic!("{line}"));
+        let text = RecordedRank { end_ns: 100, waits: vec![(1, 20), (30, 45)], ..RecordedRank::default() }.to_string();
+        let leave = |rank: u32, text: &str| fs::write(gathering.folder().join(rank.to_string()), text).unwrap();
+        let parts = || gathering.parts(3, &Sample::ALL, || true);
+        leave(1, &text[..text.len() - 6]);
+        let says = "the recording of rank 1 cannot be read: it is incomplete: its last line is not \"end\"";
+        assert_eq!(parts().err().as_deref(), Some(says), "no rank has left a whole one");
+        leave(0, &text);
+        let parts = parts();
+        let found = parts.as_ref().unwrap();
+        assert_eq!((found.recorded.len(), found.missing(), &found.unreadable[..]), (1, 2, &[says.to_owned()][..]));
+        let written = crate::run::write(&[Some(file.clone()), None, None], ("p", None), &parts);
+        assert_eq!(written, Err(format!("{}: a part of the job is missing: {says}", file.display())));
+        assert!(file.exists(), "the other ranks are in it");
+        leave(1, &text);
+        let written = crate::run::write(&[Some(file), None, None], ("p", None), &gathering.parts(3, &Sample::ALL, || true));
+        assert_eq!(written, Ok(()), "rank 2 was killed");
+        drop(gathering);
+        fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn the_folder_of_a_killed_job_with_this_process_number_is_left_alone() {

@@ -17,10 +17,11 @@ use pelago_base::{Duration, Sample};
 use pelago_examples::PROGRAMS;
 use pelago_launch::launcher::{LateSignals, LaunchError, LocalJob, parse_bytes};
 use pelago_launch::{LaunchSettings, TransportChoice, names};
+use rustix::process::Signal;
 
 use crate::run::gathering::{Gathering, Parts};
 use crate::run::hosts::{OnHosts, Placement};
-use crate::{Refused, bundled, outputs, say};
+use crate::{Refused, bundled, end_with, outputs, say};
 
 /// The exit code if a signal asks the command to end.
 const INTERRUPTED: u8 = 130;
@@ -113,6 +114,9 @@ pub(crate) struct Run {
     /// Part of the job in the files of --trace and --record: RANKS or RANKS@FROM-TO, such as 0-7,512@1.5s-2s or all@10s-; times since all ranks joined the job [default: all]
     #[arg(long, value_name = "RANKS@FROM-TO")]
     sample: Option<Sample>,
+    /// End, by SIGTERM, with the process of this number, which started this one; for pelago bench and pelago tune
+    #[arg(long, hide = true)]
+    end_with_parent: Option<i32>,
     /// List the bundled programs
     #[arg(long)]
     list: bool,
@@ -142,6 +146,7 @@ impl Run {
         if self.list {
             return outputs::print(&list()).map(|()| ExitCode::SUCCESS);
         }
+        self.end_with_parent.map_or(Ok(()), |parent| end_with(parent, Signal::TERM))?;
         let placement = self.on.placement(self.ranks, self.ranks_per_host)?;
         let mut job = self.job(&placement)?;
         let gathering = self.gathering(placement.ranks)?;
@@ -197,13 +202,15 @@ impl Run {
             if files == [None; 3] {
                 return Err(Refused("--sample is for --trace and --record".into()));
             }
-            if sample.count(ranks) == 0 {
+            // A job of 0 ranks is refused later.
+            if ranks > 0 && sample.count(ranks) == 0 {
                 return Err(Refused(format!("--sample {sample}: the job has ranks 0 to {}", ranks - 1)));
             }
         }
         files.into_iter().flatten().try_for_each(|file| outputs::check(file))?;
         let named: Vec<_> = FILE_OPTIONS.into_iter().zip(files.map(|file| file.map(PathBuf::as_path))).collect();
         outputs::check_different(&named)?;
+        outputs::check_not_inputs(&named, &self.command)?;
         if let Some(report) = &self.report
             && report.extension().is_some_and(|ending| ending == "html")
         {
@@ -271,6 +278,9 @@ fn word(value: &impl ValueEnum) -> String {
 const FILE_OPTIONS: [&str; 3] = ["--trace", "--record", "--report"];
 
 /// Writes a trace, a schedule and a report, those that are wanted, from the recordings of the ranks.
+///
+/// # Errors
+/// A file cannot be written, or lacks a rank whose recording cannot be read. A rank that has left none was killed, which the end of the job tells.
 fn write(
     files: &[Option<PathBuf>; 3],
     (title, fault): (&str, Option<String>),
@@ -282,7 +292,14 @@ fn write(
     let traced = trace.as_ref().map_or(Ok(()), |file| trace::write(file, title.into(), parts));
     let recorded = record.as_ref().map_or(Ok(()), |file| record::write(file, title, parts));
     let reported = report.as_ref().map_or(Ok(()), |file| report::write(file, title.into(), fault, parts));
-    traced.and(recorded).and(reported)
+    let read = match &parts.unreadable[..] {
+        [] => Ok(()),
+        [why] => Err(format!("{names}: a part of the job is missing: {why}")),
+        [why, others @ ..] => {
+            Err(format!("{names}: parts of the job are missing: {why}; nor can those of {} others", others.len()))
+        }
+    };
+    traced.and(recorded).and(reported).and(read)
 }
 
 /// Returns the command line of the program of a report, truncated to `PROGRAM_CHARS_MAX`.
@@ -333,13 +350,26 @@ mod tests {
 
     use super::*;
 
+    fn parsed(words: &[&str]) -> Run {
+        let command = Run::augment_args(clap::Command::new("run"));
+        let matches = command.try_get_matches_from([&["run"], words].concat()).unwrap();
+        Run::from_arg_matches(&matches).unwrap()
+    }
+
+    #[test]
+    fn a_sample_has_ranks_of_the_job() {
+        let file = std::env::temp_dir().join(format!("pelago-sampled-{}", std::process::id()));
+        let says = |ranks: u32| {
+            let words = ["--trace", file.to_str().unwrap(), "--sample", "4", "-n", "0", "ring"];
+            parsed(&words).gathering(ranks).map(drop).map_err(|Refused(line)| line)
+        };
+        assert_eq!(says(4), Err("--sample 4: the job has ranks 0 to 3".into()));
+        assert_eq!([says(5), says(0)], [Ok(()), Ok(())], "a job of 0 ranks is refused where it begins");
+    }
+
     #[test]
     fn options_of_ranks_replace_the_environment_also_by_their_defaults() {
-        let variables = |options: &[&str]| {
-            let command = Run::augment_args(clap::Command::new("run"));
-            let matches = command.try_get_matches_from([&["run", "-n", "2"], options, &["ring"]].concat()).unwrap();
-            Run::from_arg_matches(&matches).unwrap().variables().collect::<Vec<_>>()
-        };
+        let variables = |options: &[&str]| parsed(&[&["-n", "2"], options, &["ring"]].concat()).variables().collect::<Vec<_>>();
         let of = |name, word: &str| (name, word.to_owned());
         assert_eq!(variables(&[]), []);
         assert_eq!(variables(&["--progress", "auto"]), [of(names::PROGRESS, "auto")]);

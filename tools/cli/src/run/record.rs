@@ -14,9 +14,13 @@ use pelago_kit::{RecordedKind, RecordedOperation, RecordedRank};
 use pelago_report::files;
 
 use super::gathering::Parts;
+use crate::printable;
 
 /// Shortest computing that becomes an operation of its own, in nanoseconds; shorter gaps between events are added to the next one.
 const GAP_NS: u64 = 50;
+
+/// Longest computing of one operation, in nanoseconds: a day, the most that the program `goal` accepts. Longer computing becomes several.
+const CALC_NS: u64 = 86_400_000_000_000;
 
 /// Writes the schedule, and prints one line on its contents and another on missing data.
 ///
@@ -176,8 +180,7 @@ impl<'p> Schedule<'p> {
     }
 
     fn write(&self, program: &str, to: &mut (impl Write + ?Sized)) -> io::Result<()> {
-        let program: String = program.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-        writeln!(to, "// pelago run --record: {program}\n// {self}\nnum_ranks {}", self.parts.ranks)?;
+        writeln!(to, "// pelago run --record: {}\n// {self}\nnum_ranks {}", printable(program), self.parts.ranks)?;
         for (place, chain) in self.chains.iter().enumerate() {
             self.write_rank(place, chain, to)?;
         }
@@ -268,8 +271,11 @@ impl Chain {
         self.gap_ns += until_ns.saturating_sub(self.at_ns);
         self.at_ns = self.at_ns.max(until_ns);
         if self.gap_ns >= GAP_NS {
-            self.items.push(Item::Computes(self.gap_ns));
-            self.gap_ns = 0;
+            while self.gap_ns > 0 {
+                let part_ns = self.gap_ns.min(CALC_NS);
+                self.items.push(Item::Computes(part_ns));
+                self.gap_ns -= part_ns;
+            }
         }
     }
 
@@ -332,6 +338,15 @@ mod tests {
             "2;rank 0 {;l0: calc 100;l1: put 4000b to 1;l1 requires l0;l2: calc 90;l2 irequires l1;l3: put 8b to 1;l3 requires l2;\
              l5: calc 100;l5 irequires l3;l5 requires l3;l6: calc 100;l6 requires l5;l7: calc 1300;l7 requires l6;};\
              rank 1 {;l0: calc 2000;};"
+        );
+    }
+
+    #[test]
+    fn computing_of_more_than_a_day_is_several_operations() {
+        let long = RecordedRank { end_ns: 2 * CALC_NS + 7, ..rank(vec![], vec![]) };
+        assert_eq!(
+            text(vec![long]),
+            "1;rank 0 {;l0: calc 86400000000000;l1: calc 86400000000000;l1 requires l0;l2: calc 7;l2 requires l1;};"
         );
     }
 

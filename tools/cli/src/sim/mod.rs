@@ -16,10 +16,10 @@ use pelago_launch::launcher::LaunchError;
 use pelago_launch::names;
 use pelago_netsim::{Machine, Netsim};
 use pelago_simulator::{Computing, Data, Protocol, SimulationRequest, Summary, VARIABLE};
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::process::Signal;
 
 use crate::sim::executable::{ARCHIVE_VARIABLE, Kind};
-use crate::{Refused, bundled, inputs, outputs, run, this};
+use crate::{Refused, bundled, end_with, inputs, outputs, run, this};
 
 /// Maximum length of a machine description: far more than a program can receive.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
@@ -140,6 +140,7 @@ impl Sim {
         if self.describe {
             let machine = self.machine.as_ref().expect("clap requires it");
             let text = overrides::apply(&description(machine)?, &self.overrides)?;
+            Machine::parse(&text).map_err(|error| Refused(format!("{machine}: {error}")))?;
             return outputs::print(&text).map(|()| ExitCode::SUCCESS);
         }
         let (program, arguments) = self.command.split_first().expect("clap requires one");
@@ -169,11 +170,7 @@ impl Sim {
         command.args(arguments).env(VARIABLE, request.to_variable()).env_remove(names::RANK);
         if let Some(parent) = self.end_with_parent {
             // The setting survives `exec`.
-            let set = set_parent_process_death_signal(Some(Signal::KILL));
-            set.map_err(|error| Refused(format!("cannot end with process {parent}: {error}")))?;
-            if getppid().map(Pid::as_raw_pid) != Some(parent) {
-                return Err(Refused(format!("process {parent}, which started this one, has ended")));
-            }
+            end_with(parent, Signal::KILL)?;
         }
         let error = command.exec();
         Err(run::refusal(LaunchError::of_start(command.get_program(), error)))
@@ -241,7 +238,10 @@ impl Sim {
             }
             outputs::check(file)?;
         }
-        outputs::check_different(&[("--report", self.report.as_deref()), ("--trace", self.trace.as_deref())])?;
+        let written = [("--report", self.report.as_deref()), ("--trace", self.trace.as_deref())];
+        let machine = Some(Path::new(name)).filter(|_| Machine::bundled(name).is_none());
+        outputs::check_different(&[&written[..], &[("--machine", machine)]].concat())?;
+        outputs::check_not_inputs(&written, &self.command)?;
         let bytes = request.to_variable().len();
         if bytes > REQUEST_BYTES_MAX {
             return Err(Refused(format!(

@@ -100,7 +100,10 @@ impl Execution<'_> {
         let status = child.wait()?;
         let (output, error) = (output?, error?);
         let exit = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-        let summary = SimulationSummary::find(&error);
+        let mut summary = SimulationSummary::find(&error);
+        if let Some(fault) = summary.as_mut().and_then(|summary| summary.fault.as_mut()) {
+            *fault = shortened(fault);
+        }
         let number = |word: &str| output.split_whitespace().skip_while(|found| *found != word).nth(1)?.parse().ok();
         let outputs = self.outputs.iter().filter_map(|(name, word)| Some(((*name).to_owned(), number(word).filter(finite)?)));
         let error = (exit != 0).then(|| message(&error));
@@ -114,10 +117,14 @@ impl Execution<'_> {
 /// Returns the last line on standard error that is not the summary, up to `SWEEP_MESSAGE_CHARS_MAX` characters.
 fn message(error: &str) -> String {
     let line = error.lines().rev().find(|line| !line.trim().is_empty() && SimulationSummary::find(line).is_none());
-    let line = line.map_or("it ended without a message", |line| line.trim_start_matches("pelago: "));
-    match line.char_indices().nth(SWEEP_MESSAGE_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.into(),
+    shortened(line.map_or("it ended without a message", |line| line.trim_start_matches("pelago: ")))
+}
+
+/// Returns the first `SWEEP_MESSAGE_CHARS_MAX` characters of a text.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SWEEP_MESSAGE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into(),
     }
 }
 
@@ -127,7 +134,7 @@ fn finite(number: &f64) -> bool {
 }
 
 /// Reads to the end; returns the first `SWEEP_OUTPUT_BYTES_MAX` bytes.
-fn first_bytes(mut from: impl Read) -> io::Result<String> {
+pub(crate) fn first_bytes(mut from: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     from.by_ref().take(SWEEP_OUTPUT_BYTES_MAX as u64).read_to_end(&mut bytes)?;
     io::copy(&mut from, &mut io::sink())?;

@@ -27,11 +27,18 @@ use clap::Args;
 use pelago_report::files;
 
 use self::execute::Execution;
+pub(crate) use self::execute::{SWEEP_OUTPUT_BYTES_MAX, first_bytes};
 use self::plan::Run;
 use self::results::Results;
 use self::sensitivity::{Experiment, Which};
 use self::table::Table;
 use crate::{Refused, inputs, outputs, say, this};
+
+/// The file of results in the folder of a sweep.
+const RESULTS: &str = "results.jsonl";
+
+/// The tables in this folder; the last is that of --sensitivity.
+const TABLES: [&str; 4] = ["table.csv", "table.json", "table.parquet", "sensitivity.csv"];
 
 /// Maximum size of the file that describes a sweep, in bytes.
 const SWEEP_FILE_BYTES_MAX: u64 = 1 << 20;
@@ -103,8 +110,9 @@ impl Sweep {
                 &"this is also the name of the folder for results: name another with --output, or rename the file",
             ));
         }
+        check_folder(&folder)?;
         std::fs::create_dir_all(&folder).map_err(|error| Refused(format!("cannot write {}: {error}", folder.display())))?;
-        let mut results = Results::open(&folder.join("results.jsonl"))?;
+        let mut results = Results::open(&folder.join(RESULTS))?;
         if self.retry {
             results.known.retain(|_, outcome| outcome.exit == 0);
         }
@@ -127,9 +135,10 @@ impl Sweep {
             Table::new(&sweep, runs.iter().map(|(_, run)| run).zip(outcomes[from..].iter().map(Option::as_ref)))
         };
         let table = of(&all[..runs.len()], 0);
-        write(&folder, "table.csv", table.to_csv())?;
-        write(&folder, "table.json", table.to_json())?;
-        write(&folder, "table.parquet", parquet::to_parquet(&table))?;
+        let [csv, json, parquet, _] = TABLES;
+        write(&folder, csv, table.to_csv())?;
+        write(&folder, json, table.to_json())?;
+        write(&folder, parquet, parquet::to_parquet(&table))?;
         let pictures = pictures::pictures(&table, &sweep.measure, sweep.along.as_deref()).unwrap_or_else(|why| {
             say(&format!("no picture: {why}"));
             Vec::new()
@@ -166,10 +175,26 @@ fn sensitive(folder: &Path, runs: &[Run], experiments: &[Experiment], measure: &
         table.rows.iter().map(number).collect::<Vec<_>>()
     });
     let changed: Vec<[Option<f64>; 2]> = changed.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
-    write(folder, "sensitivity.csv", sensitivity::table(runs, experiments, &measures, &changed).to_csv())?;
+    write(folder, TABLES[3], sensitivity::table(runs, experiments, &measures, &changed).to_csv())?;
     let head = format!("{measure}: mean and largest change with one value changed");
     let lines = sensitivity::dominant(runs, experiments, &measures, &changed);
     outputs::print(&[&[head], &lines[..]].concat().iter().map(|line| format!("{line}\n")).collect::<String>())
+}
+
+/// Checks that a folder has results of a sweep, or none of the files that a sweep replaces and deletes, as those are not of a sweep.
+fn check_folder(folder: &Path) -> Result<(), Refused> {
+    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    if is_there(&folder.join(RESULTS)) {
+        return Ok(());
+    }
+    let names = TABLES.into_iter().map(str::to_owned).chain(pictures::names());
+    match names.map(|name| folder.join(name)).find(is_there) {
+        Some(path) => Err(Refused(format!(
+            "{}: no sweep has written it, as there is no {RESULTS} beside it: move it, or name another folder with --output",
+            path.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn write(folder: &Path, name: &str, contents: impl AsRef<[u8]>) -> Result<(), Refused> {

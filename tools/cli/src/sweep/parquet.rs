@@ -10,7 +10,8 @@ use super::table::{Kind, Table};
 
 const MAGIC: &[u8; 4] = b"PAR1";
 
-/// Maximum number of rows of a page: its length has 31 bits, and a cell is shorter than 128 KiB.
+/// Maximum number of rows of a page: its length has 31 bits. The texts of all runs together have at most `SWEEP_TEXT_BYTES_MAX` bytes, and a
+/// message has `SWEEP_MESSAGE_CHARS_MAX` characters.
 const PAGE_ROWS_MAX: usize = 10_000;
 
 /// Numbers that `parquet.thrift` gives to variants.

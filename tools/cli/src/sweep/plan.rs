@@ -16,6 +16,10 @@ use crate::{Refused, bundled, one_line, this};
 /// Maximum number of runs of a sweep: their results stay in memory until the table is written.
 pub(crate) const SWEEP_RUNS_MAX: usize = 100_000;
 
+/// Maximum size of the texts of all runs together (programs, machines, values and options), in bytes: they stay in memory until the table is
+/// written, and each of the forms of the table has them again.
+pub(crate) const SWEEP_TEXT_BYTES_MAX: usize = 256 << 20;
+
 /// Columns of every table; no argument, value or output may have one of these names.
 pub(crate) const COLUMNS: [&str; 6] = ["run", "program", "machine", "ranks", "per_node", "seed"];
 
@@ -214,8 +218,12 @@ impl Sweep {
             // A program that does not use the name has one run for all its values.
             runs.dedup();
         }
+        let mut room = SWEEP_TEXT_BYTES_MAX;
         for run in &mut runs {
-            run.words.iter_mut().for_each(|word| *word = filled(word, &run.arguments));
+            for word in &mut run.words {
+                *word = filled(word, &run.arguments, room).ok_or_else(too_long)?;
+                room -= word.len();
+            }
         }
         for (path, values) in &self.set {
             each(&mut runs, values, |run, value| run.set.push((path.clone(), text_of(value))))?;
@@ -248,9 +256,27 @@ fn each<T>(runs: &mut Vec<Run>, values: &[T], apply: impl Fn(&mut Run, &T)) -> R
     if count > SWEEP_RUNS_MAX {
         return Err(format!("there are {count} runs or more; at most {SWEEP_RUNS_MAX} are possible"));
     }
-    let with = |run: &Run| values.iter().map(|value| with(run, value, &apply)).collect::<Vec<_>>();
-    *runs = runs.iter().flat_map(with).collect();
+    let (mut combined, mut bytes) = (Vec::with_capacity(count), 0);
+    for run in runs.iter() {
+        for value in values {
+            let run = with(run, value, &apply);
+            bytes += run.text_bytes();
+            if bytes > SWEEP_TEXT_BYTES_MAX {
+                return Err(too_long());
+            }
+            combined.push(run);
+        }
+    }
+    *runs = combined;
     Ok(())
+}
+
+/// Returns the error about texts beyond [`SWEEP_TEXT_BYTES_MAX`].
+pub(crate) fn too_long() -> String {
+    let mebibytes = SWEEP_TEXT_BYTES_MAX >> 20;
+    format!(
+        "the programs, machines, values and options of all runs together have more than {mebibytes} MiB: give shorter or fewer ones"
+    )
 }
 
 fn with<T>(run: &Run, value: &T, apply: impl Fn(&mut Run, &T)) -> Run {
@@ -259,8 +285,8 @@ fn with<T>(run: &Run, value: &T, apply: impl Fn(&mut Run, &T)) -> Run {
     run
 }
 
-/// Replaces each name in braces by its value. Braces in values remain.
-fn filled(word: &str, arguments: &[(String, String)]) -> String {
+/// Replaces each name in braces by its value. Braces in values remain. `None` if the result has more than `bytes_max` bytes.
+fn filled(word: &str, arguments: &[(String, String)], bytes_max: usize) -> Option<String> {
     let (mut text, mut rest) = (String::new(), word);
     while let Some(begin) = rest.find('{') {
         let (before, after) = rest.split_at(begin);
@@ -272,8 +298,12 @@ fn filled(word: &str, arguments: &[(String, String)]) -> String {
         text += before;
         text += value;
         rest = left;
+        if text.len() > bytes_max {
+            return None;
+        }
     }
-    text + rest
+    text += rest;
+    (text.len() <= bytes_max).then_some(text)
 }
 
 /// Formats a value as an option or argument.
@@ -300,6 +330,13 @@ impl Run {
     /// Returns what the validity of the machine without a change depends on: its name, its values, and the numbers of ranks.
     pub(crate) fn on(&self) -> (&str, &[(String, String)], u32, u32) {
         (&self.machine, &self.set, self.ranks, self.per_node)
+    }
+
+    /// Returns the size of the texts, with what each takes in memory besides its bytes.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let pairs = self.arguments.iter().chain(&self.set).chain(&self.changed).flat_map(|(name, value)| [name, value]);
+        let texts = self.words.iter().chain(&self.options).chain([&self.machine]).chain(pairs);
+        texts.map(|text| size_of::<String>() + text.len()).sum()
     }
 
     /// Returns the values of `--set`; later ones replace earlier ones.
@@ -416,6 +453,23 @@ mod tests {
         assert_eq!(twice.unwrap_err(), "programs: ring is there twice; leave one out");
         let many = format!("seeds = {:?}", (0..=SWEEP_RUNS_MAX).collect::<Vec<_>>());
         assert!(more(&many).contains("at most 100000"));
+    }
+
+    /// A file of 1 MiB can describe texts of many GiB: long ones in many runs, or a value that replaces many names.
+    #[test]
+    fn texts_of_runs_are_bounded_together() {
+        let long = "x".repeat(900_000);
+        let seeds: Vec<usize> = (0..=SWEEP_TEXT_BYTES_MAX / long.len()).collect();
+        let names = "{how}".repeat(seeds.len());
+        for (program, more) in [
+            (format!("ring {long}"), String::new()),
+            ("ring {how}".into(), format!("[arguments]\nhow = [\"{long}\"]")),
+            (format!("ring {names}"), format!("[arguments]\nhow = [\"{long}\"]")),
+        ] {
+            let seeds = if program.contains(&names) { &seeds[..1] } else { &seeds[..] };
+            let text = format!("{}seeds = {seeds:?}\n{more}", TWO.replace("ring", &program));
+            assert_eq!(Sweep::parse(&text).unwrap().runs().unwrap_err(), too_long());
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::stamps::Input;
+use super::stamps::{Input, KEY_DIGITS};
 use crate::Refused;
 
 /// Result of a run.
@@ -46,7 +46,7 @@ impl Results {
     /// Opens the file and reads its results. An incomplete line at the end is removed.
     ///
     /// # Errors
-    /// The file cannot be written, or another process has locked it.
+    /// The file cannot be written, another process has locked it, or it is not of a sweep, which is not changed.
     pub(crate) fn open(path: &Path) -> Result<Self, Refused> {
         let refused = |error: &dyn std::fmt::Display| Refused(format!("cannot write {}: {error}", path.display()));
         let file = File::options().read(true).append(true).create(true).open(path).map_err(|error| refused(&error))?;
@@ -64,6 +64,9 @@ impl Results {
     fn read(mut file: File) -> io::Result<Self> {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
+        if !is_of_sweep(&bytes) {
+            return Err(io::Error::other("it is not of a sweep: name another folder with --output"));
+        }
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
         if whole < bytes.len() {
             file.set_len(whole as u64)?;
@@ -85,9 +88,42 @@ impl Results {
     }
 }
 
+/// Whether a sweep has written this: a line with a key and an exit code, or a part of the first line. Those of other versions may lack other fields.
+fn is_of_sweep(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Known {
+        #[serde(rename = "key")]
+        _key: String,
+        #[serde(rename = "exit")]
+        _exit: i32,
+    }
+    const BEGIN: &[u8] = b"{\"key\":\"";
+    let of_key = |rest: &[u8]| rest.iter().take(KEY_DIGITS).all(u8::is_ascii_hexdigit);
+    let is_part = BEGIN.starts_with(bytes) || bytes.strip_prefix(BEGIN).is_some_and(of_key);
+    is_part || bytes.split(|&byte| byte == b'\n').any(|line| serde_json::from_slice::<Known>(line).is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_no_sweep_has_written_is_left_as_it_is() {
+        let path = std::env::temp_dir().join(format!("pelago-foreign-{}.jsonl", std::process::id()));
+        let open = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Results::open(&path).map_err(|Refused(line)| line)
+        };
+        for foreign in ["{\"exit\":1}\n{\"name\":\"a\"}", "{\"key\":\"a\"}", "name,value\n1,2", "\n", "x", "{}\n"] {
+            let says = format!("cannot write {}: it is not of a sweep: name another folder with --output", path.display());
+            assert!(open(foreign).is_err_and(|line| line == says), "{foreign}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), foreign);
+        }
+        for own in ["", "{", "{\"key\":\"a", "{\"key\":\"a\",\"exit\":0,\"new\":1}\n{\"key"] {
+            assert!(open(own).is_ok(), "{own}");
+        }
+        std::fs::remove_file(path).unwrap();
+    }
 
     #[test]
     fn what_was_written_whole_is_there_again() {

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use pelago_netsim::{KEYS, Quantity};
 use serde_json::Value;
 
-use super::plan::{Run, SWEEP_RUNS_MAX};
+use super::plan::{Run, SWEEP_RUNS_MAX, SWEEP_TEXT_BYTES_MAX, too_long};
 use super::table::{Table, real};
 use crate::Refused;
 use crate::sim::description;
@@ -53,6 +53,7 @@ pub(crate) fn experiments(runs: &[Run], which: Which, factor: f64) -> Result<Vec
     // Whether a change is possible, by the first run of the same machine and values.
     let mut possible: BTreeMap<_, BTreeMap<String, bool>> = BTreeMap::new();
     let mut experiments = Vec::new();
+    let mut bytes: usize = runs.iter().map(Run::text_bytes).sum();
     for (base, run) in runs.iter().enumerate() {
         if !of_machines.contains_key(&run.machine) {
             of_machines.insert(run.machine.clone(), marked(&description(&run.machine)?));
@@ -69,10 +70,14 @@ pub(crate) fn experiments(runs: &[Run], which: Which, factor: f64) -> Result<Vec
                 *of_machine.entry(marked.path.clone()).or_insert_with(|| changed.iter().all(|run| run.check().is_ok()))
             };
             if !is_set(&marked.path) && is_possible() {
+                bytes += changed.iter().map(Run::text_bytes).sum::<usize>();
                 experiments.push(Experiment { base, marked: marked.clone(), changed });
             }
             if runs.len() + 2 * experiments.len() > SWEEP_RUNS_MAX {
                 return Err(Refused(format!("--sensitivity needs more than {SWEEP_RUNS_MAX} runs")));
+            }
+            if bytes > SWEEP_TEXT_BYTES_MAX {
+                return Err(Refused(format!("--sensitivity: {}", too_long())));
             }
         }
     }

@@ -42,10 +42,13 @@ pub(crate) fn of_file(path: impl AsRef<Path>) -> Option<(u64, i64, i64)> {
     Some((found.len(), found.mtime(), found.mtime_nsec()))
 }
 
+/// Number of hexadecimal digits of a hash, as those of keys.
+pub(crate) const KEY_DIGITS: usize = 16;
+
 /// Returns the FNV-1a hash of a text, which is the same for all versions and machines.
 pub(crate) fn hash(text: &str) -> String {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    format!("{hash:016x}")
+    format!("{hash:0KEY_DIGITS$x}")
 }
 
 #[cfg(test)]

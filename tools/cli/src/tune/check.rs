@@ -1,8 +1,9 @@
 //! `pelago tune --check`: compares programs on this machine with the same programs in a simulation.
 
 use std::fmt::Write as _;
+use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread::available_parallelism;
 
 use pelago_launch::names;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use super::noise::{Noise, Verdict};
 use super::place::Place;
 use crate::statistics::{median, spread};
+use crate::sweep::{SWEEP_OUTPUT_BYTES_MAX, first_bytes};
 use crate::{Refused, bundled};
 
 /// Limits of the errors, in per cent, of a description of a quiet machine: of their median, and of the largest.
@@ -63,12 +65,12 @@ impl Case {
     /// Runs the program to its end; returns the time that it prints.
     fn time(&self, command: &mut Command) -> Result<f64, Refused> {
         let refused = |why: &dyn std::fmt::Display| Refused(format!("tune: {}: {why}", self.name()));
-        let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().map_err(|error| refused(&error))?;
-        if !output.status.success() {
-            return Err(refused(&output.status));
+        let (text, status) = output_of(command).map_err(|error| refused(&error))?;
+        if !status.success() {
+            return Err(refused(&status));
         }
-        let text = String::from_utf8_lossy(&output.stdout);
-        self.find(&text).ok_or_else(|| refused(&format!("it printed no time behind the word {}", self.before)))
+        let why = || format!("it printed no time behind the word {} in its first {SWEEP_OUTPUT_BYTES_MAX} bytes", self.before);
+        self.find(&text).ok_or_else(|| refused(&why()))
     }
 
     fn real(&self, this: &Path, place: &Place, ranks: u32) -> Command {
@@ -110,6 +112,14 @@ impl Case {
         command.env(VARIABLE, request.to_variable()).env_remove(names::RANK);
         command
     }
+}
+
+/// Runs a command to its end; returns the first bytes of its output.
+fn output_of(command: &mut Command) -> io::Result<(String, ExitStatus)> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let text = first_bytes(child.stdout.take().expect("piped"));
+    let status = child.wait()?;
+    Ok((text?, status))
 }
 
 /// A program with a number of ranks, and its times so far in nanoseconds.
@@ -289,6 +299,20 @@ mod tests {
         assert_eq!(particles.find("phase slowest ms mean ms\nput 1.0 1.0\ntotal      15.361      15.342\n"), Some(15_361_000.0));
         assert_eq!(himeno.find("seconds    0.5\nMFLOPS     1.0\n"), Some(5e8));
         assert_eq!((ring.find("ring ranks 2 us x"), ring.find("us"), ring.find(""), ring.find("us 0")), (None, None, None, None));
+    }
+
+    #[test]
+    fn little_is_kept_of_what_a_program_prints() {
+        let time = |script: &str| {
+            let program = Case::of("p", "seconds", 1e9);
+            program.time(Command::new("sh").args(["-c", script])).map_err(|Refused(line)| line)
+        };
+        let much = format!("head -c {SWEEP_OUTPUT_BYTES_MAX} /dev/zero | tr '\\0' ' '");
+        assert_eq!(time(&format!("echo seconds 2; {much}")), Ok(2e9));
+        assert!(
+            time(&format!("{much}; echo seconds 2")).is_err_and(|line| line.contains("behind the word seconds in its first"))
+        );
+        assert!(time("echo seconds 2; exit 3").is_err_and(|line| line == "tune: p: exit status: 3"));
     }
 
     #[test]

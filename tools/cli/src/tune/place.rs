@@ -61,7 +61,8 @@ impl Place {
     /// Returns the command for a job of `ranks` ranks, to which the caller adds the program.
     pub(crate) fn run(&self, this: &Path, ranks: u32) -> Command {
         let mut command = Command::new(this);
-        command.args(["run", "-n", &ranks.to_string(), "--transport", self.transport.name()]);
+        command.args(["run", "--end-with-parent", &std::process::id().to_string()]);
+        command.args(["-n", &ranks.to_string(), "--transport", self.transport.name()]);
         if self.hosts.is_empty() {
             return command;
         }
@@ -99,10 +100,11 @@ mod tests {
             let command = place.run(Path::new("pelago"), 4);
             command.get_args().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(words(place(Transport::Shm, &[])), "run -n 4 --transport shm");
+        let run = format!("run --end-with-parent {} -n 4 --transport", std::process::id());
+        assert_eq!(words(place(Transport::Shm, &[])), format!("{run} shm"));
         assert_eq!(
             words(place(Transport::Udp, &["a", "b"])),
-            "run -n 4 --transport udp --hosts a:2,b:2 --remote-shell ip netns exec {host}"
+            format!("{run} udp --hosts a:2,b:2 --remote-shell ip netns exec {{host}}")
         );
     }
 

@@ -4,11 +4,14 @@ use core::fmt::{self, Write};
 use core::str::{FromStr, SplitAsciiWhitespace};
 
 /// The first line of the text form, with the version of its layout.
-const HEAD: &str = "pelago-recorded 4";
+const HEAD: &str = "pelago-recorded 5";
+
+/// The last line of the text form: a text without it, such as one that was cut by a full disk, is not a recording.
+const END: &str = "end";
 
 /// The recording of one rank. Times are in nanoseconds of the clock of the rank.
 ///
-/// The text form has a line for each fact, wait and operation, some 30 bytes each; [`FromStr`] parses it.
+/// The text form has a line for each fact, wait and operation, some 30 bytes each; [`FromStr`] parses it, and refuses a part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedRank {
     /// The host of the rank.
@@ -123,7 +126,7 @@ impl fmt::Display for RecordedRank {
             }
             f.write_char('\n')?;
         }
-        Ok(())
+        writeln!(f, "{END}")
     }
 }
 
@@ -131,12 +134,15 @@ impl FromStr for RecordedRank {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut lines = text.lines();
-        if lines.next() != Some(HEAD) {
+        if text.lines().next() != Some(HEAD) {
             return Err(format!("it does not begin with {HEAD:?}"));
         }
+        let whole = text.strip_suffix('\n').and_then(|text| text.strip_suffix(END)).filter(|text| text.ends_with('\n'));
+        let lines = whole.ok_or_else(|| format!("it is incomplete: its last line is not {END:?}"))?.lines().skip(1);
         let mut rank = Self::default();
-        lines.try_for_each(|line| rank.read(line).ok_or_else(|| format!("it has the line {line:?}")))?;
+        for line in lines {
+            rank.read(line).ok_or_else(|| format!("it has the line {line:?}"))?;
+        }
         Ok(rank)
     }
 }
@@ -210,15 +216,20 @@ mod tests {
         assert_eq!(rank.operations_dropped(), 10);
         let named = RecordedRank { host: RecordedHost { name: "my host".into(), ..rank.host.clone() }, ..rank.clone() };
         assert_eq!(named.to_string().parse::<RecordedRank>().unwrap().host.name, "my_host");
+        let text = rank.to_string();
+        let parts = (0..text.len()).filter(|&bytes| text[..bytes].parse::<RecordedRank>().is_ok());
+        assert_eq!(parts.collect::<Vec<_>>(), [0; 0], "lengths of parts that count as whole");
         for (wrong, why) in [
             ("", "does not begin"),
-            ("pelago-recorded 3\n", "does not begin"),
-            ("pelago-recorded 4\nwait 1\n", "\"wait 1\""),
-            ("pelago-recorded 4\nput 1 2 3 4 5\n", "\"put 1 2 3 4 5\""),
-            ("pelago-recorded 4\nwait 1 2 3\n", "\"wait 1 2 3\""),
-            ("pelago-recorded 4\npush 1 2 3\n", "push"),
-            ("pelago-recorded 4\ndropped push 1 2\n", "\"dropped push 1 2\""),
-            ("pelago-recorded 4\nclock 1 2 3\n", "\"clock 1 2 3\""),
+            ("pelago-recorded 4\nend\n", "does not begin"),
+            ("pelago-recorded 5\nwait 1 2\n", "it is incomplete"),
+            ("pelago-recorded 5\nwait 1\nend\n", "\"wait 1\""),
+            ("pelago-recorded 5\nput 1 2 3 4 5\nend\n", "\"put 1 2 3 4 5\""),
+            ("pelago-recorded 5\nwait 1 2 3\nend\n", "\"wait 1 2 3\""),
+            ("pelago-recorded 5\npush 1 2 3\nend\n", "push"),
+            ("pelago-recorded 5\ndropped push 1 2\nend\n", "\"dropped push 1 2\""),
+            ("pelago-recorded 5\nclock 1 2 3\nend\n", "\"clock 1 2 3\""),
+            ("pelago-recorded 5\nend\nend\n", "\"end\""),
         ] {
             let error = wrong.parse::<RecordedRank>().unwrap_err();
             assert!(error.contains(why), "{error}");
