@@ -16,20 +16,26 @@ use pelago::collectives::Collective;
 use pelago::{Rank, Team, World};
 
 use crate::graph::report::replay;
-use crate::graph::source::stream;
-use crate::graph::{Builder, Graph, Kind, OPERATIONS_MAX, Operation, TRANSFER_BYTES_MAX, When};
+use crate::graph::source::{Limited, stream};
+use crate::graph::{Builder, DEPENDENCIES_MAX, Graph, Kind, OPERATIONS_MAX, Operation, TRANSFER_BYTES_MAX, When};
 use crate::usage::{exit, if_all_have, parse};
-use node::{Attributes, Node, NodeType};
+use node::{Attributes, Node, NodeType, shown};
 use wire::{Fields, Wrong};
 
 /// Maximum bytes of a node.
 const NODE_BYTES_MAX: u64 = 16 << 20;
 
-/// Maximum bytes that a rank contributes to a collective operation: it needs as much memory for each operation in flight.
+/// Maximum bytes of a collective operation that a rank contributes, or that it receives of a broadcast or a scatter. Each operation in flight needs
+/// memory for them; the root of a scatter or a gather, and each rank of an allgather, needs as much for every rank of the group.
 const COLLECTIVE_BYTES_MAX: u64 = 1 << 30;
 
-/// Maximum bytes of the file of groups, and maximum number of groups.
+/// Maximum bytes of the file of groups.
 const GROUPS_BYTES_MAX: u64 = 64 << 20;
+
+/// The error of a longer one.
+const GROUPS_TOO_LONG: &str = "it has more than 64 MiB, the maximum of a file of groups";
+
+/// Maximum number of groups.
 const GROUPS_MAX: usize = 256;
 
 /// Maximum microseconds of a node: a day.
@@ -54,9 +60,10 @@ struct Arguments {
 
 /// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
-    let arguments = parse::<Arguments>(&arguments);
+    // All ranks of a simulation share the groups that this process has read.
+    let arguments = parse::<Arguments>(&arguments).map(|arguments| (arguments.groups(), arguments));
     let result = pelago::run(|world| match &arguments {
-        Ok(arguments) => run(world, arguments),
+        Ok((groups, arguments)) => run(world, arguments, groups),
         Err(stop) => Ok(stop.tell("chakra", world)),
     });
     exit("chakra", result)
@@ -74,7 +81,7 @@ pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
     let first_without = (0..ranks).map(|rank| arguments.file(rank)).find(|file| !file.exists());
     match first_without {
         Some(file) => Err(format!("{} is missing: each of the {ranks} ranks reads a file of its own", file.display())),
-        None => arguments.groups(ranks).map(drop),
+        None => arguments.groups()?.are_for(ranks),
     }
 }
 
@@ -86,11 +93,12 @@ impl Arguments {
     }
 
     /// Reads the groups, each with its name and number.
-    fn groups(&self, ranks: u32) -> Result<Groups, String> {
+    fn groups(&self) -> Result<Groups, String> {
         let Some(file) = &self.groups else { return Ok(Groups::default()) };
         let named = |why: String| format!("{}: {why}", file.display());
         let mut text = String::new();
-        let read = stream(file).and_then(|stream| stream.take(GROUPS_BYTES_MAX).read_to_string(&mut text));
+        let limited = |stream| Limited::new(stream, GROUPS_BYTES_MAX, GROUPS_TOO_LONG);
+        let read = stream(file).and_then(|stream| limited(stream).read_to_string(&mut text));
         read.map_err(|error| named(error.to_string()))?;
         let listed: BTreeMap<String, Vec<u32>> = serde_json::from_str(&text).map_err(|error| named(error.to_string()))?;
         if listed.len() > GROUPS_MAX {
@@ -98,11 +106,13 @@ impl Arguments {
         }
         let mut groups = Groups::default();
         for (name, members) in listed {
-            if let Some(rank) = members.iter().find(|&&rank| rank >= ranks) {
-                return Err(named(format!("group {name} has rank {rank}, the job has {ranks} ranks")));
-            }
             let team = Team::of(&members.iter().copied().map(Rank::new).collect::<Vec<_>>())
-                .map_err(|error| named(format!("group {name}: {error}")))?;
+                .map_err(|error| named(format!("group {}: {error}", shown(&name))))?;
+            if let Some(&rank) = members.iter().max()
+                && groups.highest.as_ref().is_none_or(|(highest, _)| rank > *highest)
+            {
+                groups.highest = Some((rank, named(format!("group {} has rank {rank}", shown(&name)))));
+            }
             groups.teams.push(team);
             groups.numbers.insert(name, groups.teams.len() as u32);
         }
@@ -115,15 +125,28 @@ impl Arguments {
 struct Groups {
     teams: Vec<Team>,
     numbers: HashMap<String, u32>,
+    /// The highest rank of all groups, and its place in words.
+    highest: Option<(u32, String)>,
 }
 
-fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
+impl Groups {
+    /// Checks that a job of `ranks` ranks has all ranks of the groups.
+    fn are_for(&self, ranks: u32) -> Result<(), String> {
+        match &self.highest {
+            Some((rank, place)) if *rank >= ranks => Err(format!("{place}, the job has {ranks} ranks")),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn run(world: &World, arguments: &Arguments, groups: &Result<Groups, String>) -> pelago::Result<ExitCode> {
     let (rank, size) = (world.rank().number(), world.size());
     let file = arguments.file(rank);
-    let read = arguments.groups(size).and_then(|groups| {
+    let read = groups.as_ref().map_err(Clone::clone).and_then(|groups| {
+        groups.are_for(size)?;
         let graph = stream(&file)
             .map_err(|error| error.to_string())
-            .and_then(|stream| graph(stream, rank, size, &groups).map_err(|wrong| wrong.to_string()));
+            .and_then(|stream| graph(stream, rank, size, groups, DEPENDENCIES_MAX).map_err(|wrong| wrong.to_string()));
         graph.map(|graph| (graph, groups)).map_err(|why| format!("{}: {why}", file.display()))
     });
     let Some((graph, groups)) = if_all_have(world, read, |why| format!("chakra: {why}"))? else { return Ok(ExitCode::from(2)) };
@@ -132,8 +155,8 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     })
 }
 
-/// Reads the operations of a rank.
-fn graph(mut stream: impl BufRead, rank: u32, ranks: u32, groups: &Groups) -> Result<Graph, Wrong> {
+/// Reads the operations of a rank, with up to `dependencies_max` dependencies.
+fn graph(mut stream: impl BufRead, rank: u32, ranks: u32, groups: &Groups, dependencies_max: usize) -> Result<Graph, Wrong> {
     let (mut at, mut message) = (0, Vec::new());
     if !next_message(&mut stream, &mut at, &mut message)? {
         return Err(Wrong { at, what: "it is empty, and should begin with the metadata of a trace".into() });
@@ -158,6 +181,10 @@ fn graph(mut stream: impl BufRead, rank: u32, ranks: u32, groups: &Groups) -> Re
             && let Some(last) = last_of_group.insert(operation.tag, number)
         {
             builder.waits(number, last, When::Ended);
+        }
+        // Before the end of the file: a small compressed one can name very many nodes that are not there.
+        if waits.len() + node.waits_for.len() > dependencies_max {
+            return Err(wrong(format!("has a dependency too many: a rank has {dependencies_max} at most")));
         }
         waits.extend(node.waits_for.iter().map(|&other| (number, node.id, other)));
     }
@@ -283,15 +310,37 @@ fn operation(node: &Node, rank: u32, ranks: u32, groups: &Groups, place: u32) ->
                 None => 0,
                 Some(name) => {
                     let number = groups.numbers.get(name).copied();
-                    number.ok_or_else(|| format!("is of the group {name}, whose ranks are unknown: name them by --groups"))?
+                    number.ok_or_else(|| {
+                        format!("is of the group {}, whose ranks are unknown: name them by --groups", shown(name))
+                    })?
                 }
             };
             if let Some(team) = (tag as usize).checked_sub(1).and_then(|place| groups.teams.get(place))
                 && team.position(Rank::new(rank)).is_none()
             {
-                return Err(format!("is of the group {}, which rank {rank} is not in", group.as_deref().unwrap_or_default()));
+                let name = shown(group.as_deref().unwrap_or_default());
+                return Err(format!("is of the group {name}, which rank {rank} is not in"));
             }
             Ok(Operation { kind: Kind::Collective(collective), tag, amount, ..nothing })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Encodes a node without an operation; each dependency takes a byte.
+    fn node(id: u8, waits_for: &[u8]) -> Vec<u8> {
+        let fields = [&[0x08, id, 0x2A, waits_for.len() as u8][..], waits_for].concat();
+        [&[fields.len() as u8][..], &fields[..]].concat()
+    }
+
+    #[test]
+    fn dependencies_are_limited_before_the_end_of_the_file() {
+        let trace = [vec![0], node(1, &[9; 10]), node(2, &[9; 10]), node(3, &[9; 10])].concat();
+        let wrong = |most| graph(&trace[..], 0, 1, &Groups::default(), most).unwrap_err().to_string();
+        assert_eq!(wrong(19), "byte 17: node 2 has a dependency too many: a rank has 19 at most");
+        assert_eq!(wrong(30), "byte 46: node 1 waits for node 9, which is not there");
     }
 }

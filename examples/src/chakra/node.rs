@@ -92,7 +92,7 @@ impl Node {
         }
         // The encoding omits fields that are zero.
         let id = id.unwrap_or(0);
-        let name: String = name.chars().take(NAME_CHARS_MAX).collect();
+        let name = shown(&name);
         let refused = |what: String| Wrong { at: begin, what: format!("node {id} ({name}) {what}") };
         let node_type = match TYPES.get(number as usize) {
             Some((_, Some(node_type))) => *node_type,
@@ -105,6 +105,11 @@ impl Node {
         }
         Ok(Self { id, node_type, waits_for, duration_micros, attributes: read })
     }
+}
+
+/// Returns a name of a file for an error: short, and without control characters, which would act on a terminal.
+pub(super) fn shown(name: &str) -> String {
+    name.chars().take(NAME_CHARS_MAX).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
 impl Attributes {

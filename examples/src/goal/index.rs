@@ -11,7 +11,7 @@ use crate::graph::source::{Source, stream};
 /// Bytes per read.
 const BLOCK_BYTES: usize = 1 << 16;
 
-/// Maximum bytes before the end of the number of ranks.
+/// Maximum bytes up to the blank behind the number of ranks: a launcher reads no more of the file.
 const HEAD_BYTES: u64 = 1 << 16;
 
 /// Maximum bytes of a rank's part.
@@ -59,6 +59,13 @@ pub(crate) fn ranks_of(path: &Path) -> Result<u32, String> {
     }
     match scanner.parts {
         Some(parts) => Ok(parts.len() as u32),
+        None if head.len() as u64 == HEAD_BYTES => {
+            let limit = HEAD_BYTES >> 10;
+            Err(format!(
+                "{}: num_ranks and its number are not in the first {limit} KiB: move comments behind them",
+                path.display()
+            ))
+        }
         None => Err(format!("{}: it is no schedule, as it does not begin with num_ranks and a number", path.display())),
     }
 }

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use super::text::{Place, Token, Tokens, Wrong};
-use crate::graph::{ANY, Builder, Graph, Kind, OPERATIONS_MAX, Operation, TRANSFER_BYTES_MAX, When};
+use crate::graph::{ANY, Builder, DEPENDENCIES_MAX, Graph, Kind, OPERATIONS_MAX, Operation, TRANSFER_BYTES_MAX, When};
 
 /// Maximum nanoseconds of one computation: a day.
 const COMPUTE_NS_MAX: u64 = 86_400_000_000_000;
@@ -28,7 +28,7 @@ pub(crate) fn graph(bytes: &[u8], begin: Place, ranks: u32) -> Result<Graph, Wro
             part.labels.get(label).copied().ok_or_else(wrong)
         });
         if !part.builder.waits(operation?, other?, when) {
-            return Err(Wrong { place, what: format!("a rank has {} dependencies at most", 4 * OPERATIONS_MAX) });
+            return Err(Wrong { place, what: format!("a rank has {DEPENDENCIES_MAX} dependencies at most") });
         }
     }
     part.builder.finish().map_err(|operation| {

@@ -5,9 +5,11 @@
 //! | [`Graph`], [`Builder`] | the operations of one rank, and their dependencies |
 //! | [`messages`] | tagged messages: puts into the memory of the receiver, and words that announce them |
 //! | [`run`] | execution of the graph of a rank |
+//! | [`cores`] | which operations of a core wait for a computation on it |
 //! | [`source`] | files, plain or compressed |
 //! | [`report`] | the total time of all ranks |
 
+mod cores;
 pub(crate) mod messages;
 pub(crate) mod report;
 pub(crate) mod run;
@@ -17,6 +19,9 @@ use pelago::collectives::Collective;
 
 /// Maximum number of operations of a rank: 32 bytes each, and 8 for each dependency.
 pub(crate) const OPERATIONS_MAX: usize = 1 << 24;
+
+/// Maximum number of dependencies of a rank.
+pub(crate) const DEPENDENCIES_MAX: usize = 4 * OPERATIONS_MAX;
 
 /// Maximum bytes of one transfer.
 pub(crate) const TRANSFER_BYTES_MAX: u64 = 1 << 40;
@@ -119,7 +124,7 @@ impl Builder {
 
     /// Makes `operation` wait for `other`; returns `false` at the maximum of dependencies.
     pub(crate) fn waits(&mut self, operation: u32, other: u32, when: When) -> bool {
-        let has_room = self.edges.len() < 4 * OPERATIONS_MAX;
+        let has_room = self.edges.len() < DEPENDENCIES_MAX;
         if has_room {
             self.edges.push((other, operation, when));
         }

@@ -1,10 +1,12 @@
 //! Execution of the graph of a rank: operations start in the order in which they become ready, and the rank waits for those in flight.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use pelago::collectives::{Collective, Collectives, Commutative, Settings, Started};
-use pelago::{Duration, Error, GlobalPtr, Handle, Instant, PendingGet, Rank, Result, Team, World};
+use pelago::zerocopy::FromZeros;
+use pelago::{Duration, Error, GlobalPtr, Handle, PendingGet, Rank, Result, Team, World};
 
+use super::cores::Cores;
 use super::messages::{Messages, ZEROS};
 use super::{Graph, Kind, Operation, When};
 
@@ -28,24 +30,24 @@ pub(crate) fn run<'w>(
     messages: &mut Messages<'w>,
     takes_time: bool,
 ) -> std::result::Result<(), Box<Stopped>> {
-    let cores = std::iter::repeat_with(Core::default).take(graph.cores()).collect();
+    let is_ready = |number: &u32| graph.blockers[*number as usize] == 0;
     let mut runner = Runner {
         world,
         collectives,
         graph,
         messages,
         blockers: graph.blockers.clone(),
-        ready: (0..graph.operations.len() as u32).filter(|&number| graph.blockers[number as usize] == 0).collect(),
+        ready: (0..graph.operations.len() as u32).filter(is_ready).map(Ready::Operation).collect(),
         left: graph.operations.len(),
-        cores,
+        cores: Cores::new(graph.cores()),
         takes_time,
         under_way: Vec::new(),
         ended: Vec::new(),
-        open: Vec::new(),
+        open: BTreeSet::new(),
     };
     let ended = runner.run();
     ended.map_err(|error| {
-        let first = runner.open.iter().min();
+        let first = runner.open.first();
         Box::new(Stopped { error, waits_for: first.map(|&number| graph.operations[number as usize]) })
     })
 }
@@ -64,10 +66,11 @@ struct Runner<'r, 'c, 'w> {
     messages: &'r mut Messages<'w>,
     /// Number of operations for which each operation still waits.
     blockers: Vec<u32>,
-    ready: VecDeque<u32>,
+    /// What begins next, in the order in which it became ready.
+    ready: VecDeque<Ready>,
     /// Number of operations that have not ended.
     left: usize,
-    cores: Vec<Core>,
+    cores: Cores,
     /// Whether computing on one of several cores takes time.
     takes_time: bool,
     /// Operations in flight on whose end others depend.
@@ -75,14 +78,14 @@ struct Runner<'r, 'c, 'w> {
     /// Scratch list of completed receives.
     ended: Vec<u32>,
     /// Receives and collectives in flight, and a send that has failed, for reports of awaited operations.
-    open: Vec<u32>,
+    open: BTreeSet<u32>,
 }
 
-/// The computation on a core, and the operations that wait for the core.
-#[derive(Default)]
-struct Core {
-    computes: Option<(Instant, u32)>,
-    held: VecDeque<u32>,
+#[derive(Clone, Copy)]
+enum Ready {
+    Operation(u32),
+    /// The operations that were held until the computation on this core ended.
+    Released(u8),
 }
 
 enum Flight<'c, 'w> {
@@ -126,8 +129,15 @@ impl Gets<'_> {
 impl<'c, 'w> Runner<'_, 'c, 'w> {
     fn run(&mut self) -> Result<()> {
         loop {
-            while let Some(number) = self.ready.pop_front() {
-                self.begin(number)?;
+            while let Some(next) = self.ready.pop_front() {
+                match next {
+                    Ready::Operation(number) => self.begin(number)?,
+                    Ready::Released(core) => {
+                        while let Some(number) = self.cores.next_released(core) {
+                            self.begin(number)?;
+                        }
+                    }
+                }
             }
             if self.left == 0 {
                 return self.world.quiet();
@@ -141,12 +151,10 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
     fn begin(&mut self, number: u32) -> Result<()> {
         let graph = self.graph;
         let operation = graph.operations[number as usize];
-        let core = &mut self.cores[usize::from(operation.core)];
-        if core.computes.is_some() {
-            core.held.push_back(number);
+        let Operation { kind, core, peer, tag, amount, .. } = operation;
+        if !self.cores.admits(core, number) {
             return Ok(());
         }
-        let Operation { kind, peer, tag, amount, .. } = operation;
         let peer_rank = Rank::new(peer);
         for dependent in graph.waiting_for(number, When::Begun) {
             self.unblock(dependent);
@@ -154,8 +162,8 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
         match kind {
             Kind::Compute => {
                 let duration = Duration::from_nanoseconds(amount);
-                if self.cores.len() > 1 && self.takes_time {
-                    self.cores[usize::from(operation.core)].computes = Some((self.world.now() + duration, number));
+                if self.cores.count() > 1 && self.takes_time {
+                    self.cores.compute(core, self.world.now() + duration, number);
                     return Ok(());
                 }
                 compute(self.world, duration);
@@ -166,13 +174,13 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
                 ended.drain(..).for_each(|number| self.end_open(number));
                 self.ended = ended;
                 if sent.is_err() {
-                    self.open.push(number);
+                    self.open.insert(number);
                 }
                 sent?;
             }
             Kind::Receive => {
                 if !self.messages.receive(number, peer, tag) {
-                    self.open.push(number);
+                    self.open.insert(number);
                     return Ok(());
                 }
             }
@@ -200,7 +208,7 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
                 return self.goes_on(number, Flight::Handles(vec![added]));
             }
             Kind::Collective(collective) => {
-                self.open.push(number);
+                self.open.insert(number);
                 let started = self.start(collective, tag, amount as usize)?;
                 self.under_way.push((number, Flight::Started(started)));
                 return Ok(());
@@ -215,21 +223,23 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
             return Err(Error::Invalid("a rank takes part in a collective operation of a group that it is not in"));
         };
         let (size, me) = (all.team().size() as usize, all.position());
-        let zeros = |count| vec![0_u8; count];
         let operator = Commutative(u8::wrapping_add);
         match collective {
             Collective::Barrier => all.start_barrier(),
-            Collective::Broadcast { root } => all.start_broadcast(root, zeros(bytes)),
-            Collective::Reduce { root } => all.start_reduce(root, zeros(bytes), operator),
-            Collective::Allreduce => all.start_allreduce(zeros(bytes), operator),
-            Collective::Allgather => all.start_allgather(zeros(bytes)),
+            Collective::Broadcast { root } => all.start_broadcast(root, zeros(bytes)?),
+            Collective::Reduce { root } => all.start_reduce(root, zeros(bytes)?, operator),
+            Collective::Allreduce => all.start_allreduce(zeros(bytes)?, operator),
+            Collective::Allgather => all.start_allgather(zeros(bytes)?),
             // The blocks of all ranks must be equal.
-            Collective::ReduceScatter => all.start_reduce_scatter(zeros(bytes.next_multiple_of(size)), operator),
-            Collective::Gather { root } => all.start_gather(root, zeros(bytes)),
-            Collective::Scatter { root } => all.start_scatter(root, zeros(if root == me { bytes * size } else { 0 }), bytes),
-            Collective::Alltoall => all.start_alltoall(zeros(bytes.next_multiple_of(size))),
-            Collective::Scan => all.start_scan(zeros(bytes), operator),
-            Collective::ExclusiveScan => all.start_exclusive_scan(zeros(bytes), operator),
+            Collective::ReduceScatter => all.start_reduce_scatter(zeros(bytes.next_multiple_of(size))?, operator),
+            Collective::Gather { root } => all.start_gather(root, zeros(bytes)?),
+            Collective::Scatter { root } => {
+                let blocks = if root == me { size } else { 0 };
+                all.start_scatter(root, zeros(bytes.saturating_mul(blocks))?, bytes)
+            }
+            Collective::Alltoall => all.start_alltoall(zeros(bytes.next_multiple_of(size))?),
+            Collective::Scan => all.start_scan(zeros(bytes)?, operator),
+            Collective::ExclusiveScan => all.start_exclusive_scan(zeros(bytes)?, operator),
         }
     }
 
@@ -252,8 +262,8 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
     }
 
     fn end_open(&mut self, number: u32) {
-        let place = self.open.iter().position(|&open| open == number).expect("it is open");
-        self.open.swap_remove(place);
+        let was_open = self.open.remove(&number);
+        debug_assert!(was_open);
         self.end(number);
     }
 
@@ -261,7 +271,7 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
         let blockers = &mut self.blockers[number as usize];
         *blockers -= 1;
         if *blockers == 0 {
-            self.ready.push_back(number);
+            self.ready.push_back(Ready::Operation(number));
         }
     }
 
@@ -284,7 +294,7 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
                 place += 1;
             }
         }
-        if self.cores.len() > 1 {
+        if self.cores.count() > 1 {
             self.end_computing();
         }
         Ok(self.left < before)
@@ -292,11 +302,9 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
 
     fn end_computing(&mut self) {
         let now = self.world.now();
-        for place in 0..self.cores.len() {
-            let core = &mut self.cores[place];
-            if let Some((_, number)) = core.computes.take_if(|(until, _)| *until <= now) {
-                let held = std::mem::take(&mut core.held);
-                self.ready.extend(held);
+        for core in (0..=u8::MAX).take(self.cores.count()) {
+            if let Some(number) = self.cores.end(core, now) {
+                self.ready.push_back(Ready::Released(core));
                 self.end(number);
             }
         }
@@ -305,8 +313,7 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
     /// Waits until an operation ends.
     fn wait(&mut self) -> Result<()> {
         let world = self.world;
-        let until = self.cores.iter().filter_map(|core| core.computes).map(|(until, _)| until).min();
-        let limit = until.map(|until| until.since(world.now()));
+        let limit = self.cores.next_end().map(|until| until.since(world.now()));
         match limit {
             Some(limit) if !self.messages.is_any_open() && self.under_way.is_empty() => {
                 compute(world, limit);
@@ -339,6 +346,15 @@ fn all_ended(flights: &mut Vec<Handle<'_>>) -> Result<bool> {
         flights.pop();
     }
     Ok(true)
+}
+
+/// Returns zeros for a collective operation. The system provides a page when it is written, so that the zeros of a sender take no memory.
+///
+/// # Errors
+/// The process has no memory for them.
+fn zeros(length: usize) -> Result<Vec<u8>> {
+    let missing = |_| Error::OutOfMemory { what: "the data of a collective operation", bytes: length as u64 };
+    u8::new_vec_zeroed(length).map_err(missing)
 }
 
 /// Computes: in virtual time according to the simulation's settings, on a real machine by keeping the core busy.

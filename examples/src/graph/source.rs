@@ -10,6 +10,9 @@ use flate2::bufread::MultiGzDecoder;
 /// Maximum size of a file after decompression, in bytes.
 const UNPACKED_BYTES_MAX: u64 = 4 << 30;
 
+/// The error of a longer one.
+const UNPACKED_TOO_LONG: &str = "it has more than 4 GiB once it is not compressed; decompress it first";
+
 /// First bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
@@ -26,13 +29,7 @@ impl Source {
             return Ok(Self::File(file));
         }
         let mut bytes = Vec::new();
-        MultiGzDecoder::new(BufReader::new(file)).take(UNPACKED_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > UNPACKED_BYTES_MAX {
-            return Err(Error::new(
-                ErrorKind::InvalidData,
-                "it has more than 4 GiB once it is not compressed; decompress it first",
-            ));
-        }
+        unpacked(file, UNPACKED_BYTES_MAX).read_to_end(&mut bytes)?;
         Ok(Self::Memory(bytes))
     }
 
@@ -73,11 +70,44 @@ impl Source {
 
 /// Opens a file for sequential reading without holding it in memory.
 pub(crate) fn stream(path: &Path) -> Result<Box<dyn BufRead>> {
+    limited_stream(path, UNPACKED_BYTES_MAX)
+}
+
+/// Like [`stream`], with a maximum size after decompression.
+fn limited_stream(path: &Path, unpacked_bytes_max: u64) -> Result<Box<dyn BufRead>> {
     let file = regular(path)?;
     if is_packed(&file)? {
-        return Ok(Box::new(BufReader::new(MultiGzDecoder::new(BufReader::new(file)))));
+        return Ok(Box::new(BufReader::new(unpacked(file, unpacked_bytes_max))));
     }
     Ok(Box::new(BufReader::new(file)))
+}
+
+/// Decompresses a file.
+fn unpacked(file: File, bytes_max: u64) -> impl Read {
+    Limited::new(MultiGzDecoder::new(BufReader::new(file)), bytes_max, UNPACKED_TOO_LONG)
+}
+
+/// A reader with a maximum number of bytes, at which it fails; [`Read::take`] would end as if the source did.
+pub(crate) struct Limited<R> {
+    source: R,
+    left: u64,
+    too_long: &'static str,
+}
+
+impl<R: Read> Limited<R> {
+    /// Creates a reader of up to `bytes_max` bytes; `too_long` is the error of a longer source.
+    pub(crate) fn new(source: R, bytes_max: u64, too_long: &'static str) -> Self {
+        Self { source, left: bytes_max, too_long }
+    }
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        let count = self.source.read(into)?;
+        let too_long = || Error::new(ErrorKind::InvalidData, self.too_long);
+        self.left = self.left.checked_sub(count as u64).ok_or_else(too_long)?;
+        Ok(count)
+    }
 }
 
 /// Opens a file that can be read at any position. To open a pipe without a writer would wait for one.
@@ -91,4 +121,27 @@ fn regular(path: &Path) -> Result<File> {
 fn is_packed(file: &File) -> Result<bool> {
     let mut head = [0; 2];
     Ok(file.read_at(&mut head, 0)? == 2 && head == GZIP)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Write, copy, sink};
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    #[test]
+    fn a_source_that_is_too_long_is_an_error_and_not_cut() {
+        let path = std::env::temp_dir().join(format!("pelago-limited-{}", std::process::id()));
+        let mut packed = GzEncoder::new(File::create(&path).unwrap(), Compression::fast());
+        packed.write_all(&[0; 100_000]).unwrap();
+        packed.finish().unwrap();
+        let read = |most| limited_stream(&path, most).and_then(|mut stream| copy(&mut stream, &mut sink()));
+        let (fits, fails) = (read(100_000), read(99_999));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(fits.unwrap(), 100_000);
+        assert_eq!(fails.unwrap_err().to_string(), UNPACKED_TOO_LONG);
+    }
 }
