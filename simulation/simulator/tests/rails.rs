@@ -1,6 +1,7 @@
 //! Striping over several rails in virtual time: the duration of a long transfer, the division of its bytes, and the order of later operations.
 
 use pelago_base::{Duration, Rank};
+use pelago_netsim::Machine;
 use pelago_rma::{Rail, World};
 use pelago_simulator::Settings;
 use pelago_test_support::simulated::{self, run};
@@ -143,4 +144,12 @@ fn order_holds_over_rails_of_different_speed() {
         });
         outcome.results.into_iter().for_each(|result| result.unwrap().unwrap());
     }
+}
+
+#[test]
+fn a_machine_has_as_many_rails_as_programs_can_name() {
+    let (head, rail) = Machine::bundled("rx200-qdr").unwrap().split_once("[[rail]]").unwrap();
+    let of = |rails: usize| Machine::parse(&format!("{head}{}", format!("[[rail]]{rail}\n").repeat(rails)));
+    assert_eq!(of(Rail::MAX).unwrap().rails().count(), Rail::MAX);
+    assert!(of(Rail::MAX + 1).unwrap_err().to_string().starts_with("rail: 17 rails"));
 }

@@ -56,10 +56,16 @@ pub(crate) enum Admission {
 impl Cores {
     /// Makes the cores for `ranks` ranks; `None` if the machine does not state the number of cores of a node.
     pub(crate) fn of(machine: &Machine, ranks: u32, per_node: u32) -> Option<Self> {
-        let cores = machine.cores()?;
-        let node = || NodeCores { cores: vec![Core::default(); cores as usize], queue: VecDeque::new() };
-        let nodes = (0..ranks.div_ceil(per_node)).map(|_| node()).collect();
-        Some(Self { nodes, per_node, switch: machine.switch(), ranks: vec![Turn::default(); ranks as usize] })
+        Some(Self::new(machine.cores()?, machine.switch(), ranks, per_node))
+    }
+
+    /// Makes at most a core for each rank of a node: ranks take no other, as each takes the first one that no rank has had, and keeps to it.
+    fn new(cores: u32, switch: Duration, ranks: u32, per_node: u32) -> Self {
+        let nodes = (0..ranks.div_ceil(per_node)).map(|node| {
+            let count = cores.min(per_node).min(ranks - node * per_node);
+            NodeCores { cores: vec![Core::default(); count as usize], queue: VecDeque::new() }
+        });
+        Self { nodes: nodes.collect(), per_node, switch, ranks: vec![Turn::default(); ranks as usize] }
     }
 
     /// Whether ranks of a node share cores.
@@ -143,14 +149,8 @@ impl Cores {
 mod tests {
     use super::*;
 
-    fn cores(ranks: u32, per_node: u32, cores: usize) -> Cores {
-        let node = || NodeCores { cores: vec![Core::default(); cores], queue: VecDeque::new() };
-        Cores {
-            nodes: (0..ranks.div_ceil(per_node)).map(|_| node()).collect(),
-            per_node,
-            switch: Duration::from_nanoseconds(700),
-            ranks: vec![Turn::default(); ranks as usize],
-        }
+    fn cores(ranks: u32, per_node: u32, cores: u32) -> Cores {
+        Cores::new(cores, SWITCH, ranks, per_node)
     }
 
     const NONE: Duration = Duration::ZERO;
@@ -175,6 +175,18 @@ mod tests {
         let mut cores = cores(4, 2, 2);
         assert!(!cores.are_shared());
         assert!([0, 1, 2, 3].map(|rank| cores.admit(rank)).iter().all(|admission| *admission == Admission::After(NONE)));
+    }
+
+    #[test]
+    fn a_node_has_no_more_cores_than_ranks() {
+        let mut cores = cores(5, 2, 1 << 16);
+        assert!(!cores.are_shared());
+        assert_eq!(cores.nodes.iter().map(|node| node.cores.len()).collect::<Vec<_>>(), [2, 2, 1]);
+        for round in 0..3 {
+            let ranks = [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [3, 1, 4, 0, 2]][round];
+            assert!(ranks.iter().all(|&rank| cores.admit(rank) == Admission::After(NONE)), "round {round}");
+            assert!(ranks.iter().all(|&rank| cores.release(rank).is_none()));
+        }
     }
 
     #[test]
