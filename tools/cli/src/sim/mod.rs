@@ -40,7 +40,8 @@ Units of --set: without one, a value is in the unit that its key names. Times: p
 B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s (bytes). Sizes: B, kB, MB, GB, KiB, MiB, GiB; K, M and G are KiB, MiB and GiB.
 
 Exit codes, as of pelago run: 0 success; 1 the program failed; 2 wrong usage; 3 a rank failed or crashed; 4 time limit; 130 interrupted (143: by
-SIGTERM); 141 the reader of the output ended. A program that returns an error, or exits, has the exit code that it chooses.")]
+SIGTERM); 141 the reader of the output ended. A rank of a Rust program that calls exit ends the job with exit code 3, whatever
+code it passed; a C program that exits with a code other than 0 ends it with 1. Otherwise the exit code is the one that main returns (1 for an error).")]
 #[expect(clippy::struct_excessive_bools, reason = "options of a command line, each for itself")]
 pub(crate) struct Sim {
     /// Number of ranks; also -np N
@@ -68,7 +69,7 @@ pub(crate) struct Sim {
     #[arg(long)]
     protocol: bool,
     /// Move real data, or only the sizes of puts, gets and copies above 64 bytes, which is faster and needs no memory for the data; sizes is
-    /// for programs that check World::moves_data (of the bundled ones: alltoall, barrier and ring)
+    /// for programs that check World::moves_data (of the bundled ones: alltoall, barrier, chakra, goal and ring)
     #[arg(long, value_name = "real|sizes", value_parser = data, default_value = "real", hide_default_value = true)]
     data: Data,
     /// Faults of the network and of ranks: loss=0.1,duplicate=0.01,delay=0.1:50us,partition=4@1ms-2ms,kill=3@2ms,slow=2:10us; also
