@@ -256,6 +256,8 @@ impl Library {
     /// Calls `f` with channels and segment buffers.
     pub(crate) fn with_links<R>(&self, f: impl FnOnce(&mut Links, &'static Context) -> Result<R, Refusal>) -> Result<R, Refusal> {
         self.monitor().with(|state| {
+            // Their last messages are ordered behind all earlier operations, and a failure of one of these is none of the call.
+            state.pending.have_ended(i64::MAX).map_err(Refusal::Earlier)?;
             let (session, context) = state.session()?;
             f(&mut session.links, context)
         })

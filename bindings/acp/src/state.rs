@@ -45,6 +45,8 @@ impl Progress for LibraryState {
     }
 
     fn progress(&mut self) -> Result<()> {
+        // What this rank waits for may depend on an operation that has failed.
+        self.pending.have_ended(i64::MAX)?;
         match &mut self.session {
             Some(Session { links, .. }) if links.channels.is_busy() || links.segments.is_busy() => {
                 links.connector.collect(self.context)?;

@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
         printf("unflushed");
         acp_abort("on purpose\n");
     }
-    if (strcmp(act, "unregistered") == 0) {
+    if (strcmp(act, "unregistered") == 0 || strcmp(act, "waits") == 0 || strcmp(act, "frees") == 0) {
         /* Addresses are exchanged; the owner takes the memory back before it is used. */
         acp_atkey_t key = acp_register_memory(region, sizeof region, 0);
         words_at(mine)[0] = acp_query_ga(key, region);
@@ -78,7 +78,15 @@ int main(int argc, char **argv) {
         CHECK(acp_unregister_memory(key) == 0);
         acp_sync();
         if (rank == 0) {
-            acp_complete(acp_copy(words_at(mine)[1], mine, 8, ACP_HANDLE_NULL));
+            acp_handle_t copied = acp_copy(words_at(mine)[1], mine, 8, ACP_HANDLE_NULL);
+            if (strcmp(act, "waits") == 0) {
+                /* Rank 1 sends nothing before rank 0 has called acp_sync. */
+                acp_wait_ch(acp_nbrecv_ch(acp_create_ch(1, 0), region, sizeof region));
+            } else if (strcmp(act, "frees") == 0) {
+                acp_free_ch(acp_create_ch(0, 1));
+            } else {
+                acp_complete(copied);
+            }
         }
     }
     if (strcmp(act, "outside") == 0) {
