@@ -42,6 +42,10 @@ fn write_whole(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<
         io::stdout().flush()?;
         return fill(output.into(), contents);
     }
+    // Before the path is resolved: that of a pipe, at the end of `/dev/stdout`, names no file.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return fill(File::options().write(true).open(path)?, contents);
+    }
     let known = fs::canonicalize(path).and_then(|path| fs::metadata(&path).map(|found| (path, found)));
     let (target, found) = match known {
         // A link to a file that does not exist yet.
@@ -51,9 +55,6 @@ fn write_whole(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<
         Err(error) if error.kind() == ErrorKind::NotFound => (path.to_owned(), None),
         known => known.map(|(path, found)| (path, Some(found)))?,
     };
-    if found.as_ref().is_some_and(|found| !found.is_file()) {
-        return fill(File::options().write(true).open(path)?, contents);
-    }
     let (name, file) = begin(&target)?;
     let filled = found.map_or(Ok(()), |found| file.set_permissions(found.permissions())).and_then(|()| fill(file, contents));
     let mut unfinished = unfinished();
@@ -122,6 +123,12 @@ mod tests {
         std::os::unix::fs::symlink("target", &dangling).unwrap();
         write(&dangling, |file| file.write_all(b"through")).unwrap();
         assert!(dangling.is_symlink() && fs::read(&target).unwrap() == b"through");
+        // A pipe, which has no path.
+        let (reader, writer) = io::pipe().unwrap();
+        let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer));
+        write(Path::new(&link), |file| file.write_all(b"through a pipe")).unwrap();
+        drop(writer);
+        assert_eq!(io::read_to_string(reader).unwrap(), "through a pipe");
         [dangling, target].iter().for_each(|file| fs::remove_file(file).unwrap());
         // The process ends in the middle of a write.
         let ended = write(&path, |file| {

@@ -1,6 +1,11 @@
 //! Each way in which a job can end has its exit code and its one line.
 
-use crate::{PROGRAM, RANK, run};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{MARK, PATIENCE, PROGRAM, RANK, pelago, run, wait_until_gone, with_environment};
 
 fn three(act: &[&str]) -> crate::Ended {
     run(&[&["run", "-n", "3", "--start-limit", "1", RANK], act].concat())
@@ -18,6 +23,31 @@ fn ranks_that_finish() {
 fn a_rank_that_fails() {
     three(&["code", "1", "101"]).expect(1, "rank 1 (process *) failed with exit code 101; the job was ended");
     run(&["run", "-n", "1", "false"]).expect(1, "rank 0 (process *) failed with exit code 1; the job was ended");
+}
+
+/// Here the job is of a program that never ends.
+#[test]
+fn a_job_ends_with_the_command_that_measures_it() {
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+        return println!("not tested: pelago tune needs two cores");
+    }
+    let spins = format!("{PROGRAM} crash spin");
+    let (mut command, mark) =
+        pelago(&["tune", "--check", "--machine", "laptop", "--rounds", "1", "--only", "ring", "--program", &spins]);
+    let mut tune = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let is_spinning = |process: &String| {
+        let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains("spin")
+    };
+    let patience = Instant::now() + PATIENCE;
+    // The command, the launcher and two ranks.
+    while with_environment(&format!("{MARK}={mark}")).iter().filter(|process| is_spinning(process)).count() < 4 {
+        assert!(Instant::now() < patience && tune.try_wait().unwrap().is_none(), "the program never ran");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill_process(Pid::from_child(&tune), Signal::TERM).unwrap();
+    tune.wait().unwrap();
+    wait_until_gone(&mark);
 }
 
 #[test]

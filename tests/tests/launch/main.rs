@@ -14,6 +14,7 @@ mod fields;
 mod foreign;
 mod gpu;
 mod hosts;
+mod kept;
 mod killed;
 mod kills;
 mod kmers;

@@ -198,4 +198,9 @@ fn bundled_machines_are_listed_and_described() {
     let changed = run(&["sim", "--describe", "--machine", "rx200-qdr", "--set", "rail.link.cable_ns=7"]);
     assert!(changed.code == Some(0) && changed.output.contains("cable_ns = 7"), "{changed:?}");
     assert!(refused(&["sim", "--describe"]).contains("--machine"));
+    let file = std::env::temp_dir().join(format!("pelago-described-{}", std::process::id()));
+    std::fs::write(&file, "secret = \"of another program\"\n").unwrap();
+    let line = refused(&["sim", "--describe", "--machine", file.to_str().unwrap()]);
+    assert!(line.contains(": line 1: ") && line.contains("secret"), "{line}");
+    std::fs::remove_file(file).unwrap();
 }

@@ -173,6 +173,30 @@ fn a_sweep_without_a_picture_has_none() {
     assert_eq!(sweep(&own, &["-o", &folder.path("results")]).code, Some(0));
 }
 
+#[test]
+fn files_that_no_sweep_has_written_are_kept() {
+    let folder = Folder::new("foreign");
+    let file = folder.write("runs.toml", "programs = [\"ring\"]\nmachines = [\"rx200-qdr\"]\nranks = [2]\n");
+    let here = folder.path("");
+    for name in ["plot.svg", "plot-2.svg", "table.csv", "table.json", "table.parquet", "sensitivity.csv"] {
+        let own = folder.write(name, "kept");
+        let line =
+            "no sweep has written it, as there is no results.jsonl beside it: move it, or name another folder with --output";
+        // Twice: the first leaves nothing that makes the second take the folder for that of a sweep.
+        (0..2).for_each(|_| sweep(&file, &["-o", &here]).expect(2, &format!("{own}: {line}")));
+        assert_eq!(folder.read(name), "kept");
+        fs::remove_file(own).unwrap();
+    }
+    folder.write("table.csv", "kept");
+    let foreign = folder.write("results.jsonl", "{\"a\": 1}\n{\"a\": 2}");
+    sweep(&file, &["-o", &here])
+        .expect(2, &format!("cannot write {foreign}: it is not of a sweep: name another folder with --output"));
+    assert_eq!((folder.read("results.jsonl"), folder.read("table.csv")), ("{\"a\": 1}\n{\"a\": 2}".into(), "kept".into()));
+    fs::remove_file(foreign).unwrap();
+    fs::remove_file(folder.0.join("table.csv")).unwrap();
+    (0..2).for_each(|_| assert_eq!(sweep(&file, &["-o", &here]).code, Some(0), "files of users have other names"));
+}
+
 /// A word that no program prints is said to leave its column empty; once it is corrected, the runs are repeated.
 #[test]
 fn a_word_that_nothing_prints_is_named() {
