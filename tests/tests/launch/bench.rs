@@ -14,6 +14,19 @@ fn rows(arguments: &[&str]) -> Vec<(String, String)> {
     ended.output.lines().map(row).collect()
 }
 
+#[test]
+fn rows_that_are_lost_are_an_error() {
+    for arguments in [&["bench", "put"][..], &["bench", "put", "--bytes", "8", "--json"]] {
+        let (mut command, mark) = crate::pelago(arguments);
+        command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+        let ended = command.stderr(std::process::Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        crate::wait_until_gone(&mark);
+        let line = "pelago bench: cannot write to the standard output: No space left on device (os error 28)";
+        let error = String::from_utf8(ended.stderr).unwrap();
+        assert!(ended.status.code() == Some(1) && error.lines().any(|said| said == line), "{arguments:?}: {error}");
+    }
+}
+
 /// Steps: through the queue, without the queue, and by the communication thread of the target.
 #[test]
 fn steps_of_tuning_are_measured_on_each_transport() {

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
-use crate::{Ended, run};
+use crate::{Ended, end, pelago, run};
 
 /// Encodes a number as a protobuf varint.
 fn varint(mut number: u64) -> Vec<u8> {
@@ -135,18 +136,40 @@ fn groups_of_ranks_have_collective_operations_of_their_own() {
         (r#"{"a": [0, 2], "b": [3, 0]}"#, "is of the group b, which rank 1 is not in"),
         (r#"{"a": [0, 4]}"#, "group a has rank 4, the job has 4 ranks"),
         (r#"{"a": [0, 0]}"#, "group a: rank 0 appears twice in the team"),
+        ("{\"\\u001b[31m\": [0, 4]}", "group  [31m has rank 4, the job has 4 ranks"),
         ("{", "EOF while parsing"),
     ] {
         fs::write(&groups, text).unwrap();
         let ended = simulated("4", &[&prefix, "--groups", &groups]);
         assert!(ended.code == Some(2) && ended.error.contains(says), "{ended:?}");
     }
+    fs::File::create(&groups).unwrap().set_len((64 << 20) + 1).unwrap();
+    let ended = simulated("4", &[&prefix, "--groups", &groups]);
+    assert!(
+        ended.code == Some(2) && ended.error.contains("it has more than 64 MiB, the maximum of a file of groups"),
+        "{ended:?}"
+    );
+}
+
+/// The root of a scatter needs memory for the data of all ranks.
+#[test]
+fn data_that_memory_does_not_hold_is_an_error() {
+    let scatter = node(1, COLL, &[], 0, &[("comm_type", 4), ("comm_size", 1 << 30)]);
+    let prefix = files("large", &[(); 4].map(|()| trace(std::slice::from_ref(&scatter))));
+    let (sim, _) = pelago(&[&SIM[..], &["4", "--heap", "256M", "chakra", &prefix]].concat());
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -v 3000000; exec \"$0\" \"$@\""]).arg(sim.get_program()).args(sim.get_args());
+    let ended = end(limited);
+    // The error of the root, or of a rank whose own data do not fit beside those of others.
+    assert!(ended.code == Some(1) && ended.error.contains("bytes of memory for"), "{ended:?}");
 }
 
 #[test]
 fn what_is_wrong_is_named_with_file_and_byte() {
     let good = trace(&[node(1, COMP, &[], 5, &[])]);
     let of = |nodes: &[Vec<u8>]| trace(nodes);
+    let coloured = |name: &str| format!("\x1b[31m{name}");
+    let long = format!("is of the group  [31m{}, whose", "x".repeat(59));
     for (trace, says) in [
         (Vec::new(), "byte 0: it is empty"),
         (good[..good.len() - 2].to_vec(), "the file ends within a message of 9 bytes"),
@@ -166,9 +189,19 @@ fn what_is_wrong_is_named_with_file_and_byte() {
         (of(&[node(7, COLL, &[], 0, &[("comm_type", 77), ("comm_size", 5)])]), "has the comm_type 77, which"),
         (of(&[node(7, COLL, &[], 0, &[("comm_type", 0), ("comm_size", 1 << 40)])]), "1073741824 at most"),
         (of(&[[node(7, COLL, &[], 0, &[]), attribute("involved_dim", bytes(28, &bytes(1, &[1, 0])))].concat()]), "involved_dim"),
+        (of(&[[node(7, 2, &[], 0, &[]), bytes(2, coloured("red").as_bytes())].concat()]), "node 7 ( [31mred) is a MEM_LOAD_NODE"),
+        (
+            of(&[[
+                node(7, COLL, &[], 0, &[("comm_type", 9)]),
+                attribute("pg_name", bytes(29, coloured(&"x".repeat(1000)).as_bytes())),
+            ]
+            .concat()]),
+            long.as_str(),
+        ),
         (of(&[bytes(1, b"x")]), "byte 9: field 1 of a node has another type than in the schema 0.0.4"),
     ] {
         let ended = simulated("1", &[&files("wrong", &[trace])]);
+        assert!(!ended.error.lines().any(|line| line.contains(char::is_control)), "{ended:?}");
         let says = [says, "chakra: rank 0: ", "wrong.0.et: byte "];
         assert!(ended.code == Some(2) && says.iter().all(|says| ended.error.contains(says)), "{says:?}: {ended:?}");
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::{Ended, pelago, run};
 
@@ -175,6 +175,22 @@ fn what_is_wrong_is_told_once_with_file_line_and_column() {
     assert!(ended.code == Some(2) && ended.error.contains("/no/such.goal: No such file"), "{ended:?}");
     let ended = simulated(3, &file("none.goal", "#!/bin/sh\n"), &[]);
     assert!(ended.code == Some(2) && ended.error.contains("none.goal:1:1: here should be num_ranks"), "{ended:?}");
+    let late = |comment: usize| file("late.goal", &format!("//{}\nnum_ranks 3\n", "x".repeat(comment)));
+    simulated(3, &late(65_000), &[]).expect(0, "");
+    let ended = simulated(3, &late(65_530), &[]);
+    let says = "late.goal: num_ranks and its number are not in the first 64 KiB: move comments behind them";
+    assert!(ended.code == Some(2) && ended.error.contains(says), "{ended:?}");
+}
+
+#[test]
+fn a_result_that_is_lost_is_an_error() {
+    let file = file("lost.goal", "num_ranks 1\nrank 0 { calc 5 }\n");
+    let (mut command, _) = pelago(&["sim", "-n", "1", "--machine", "rx200-qdr", "--quiet", "goal", &file]);
+    command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
+    let ended = command.stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+    let (code, error) = (ended.status.code(), String::from_utf8(ended.stderr).unwrap());
+    let line = "goal: cannot write to the standard output: No space left on device (os error 28)";
+    assert!(code == Some(1) && error.lines().any(|said| said == line), "{code:?} {error}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ pub(crate) mod catalogue;
 pub(crate) mod job_start;
 pub(crate) mod rank;
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -21,8 +21,7 @@ use crate::{Arguments, Format, Progress, Row, Transport, launch_rows};
 /// command forwards the standard output of rank 0. Returns the exit code of a failed job, and 2 for arguments that cannot be met.
 pub fn main(arguments: &Arguments, mut job: impl FnMut(u32, &[String]) -> Command) -> ExitCode {
     if arguments.list {
-        print(&list());
-        return ExitCode::SUCCESS;
+        return print(&list()).map_or_else(|error| fail(&error.to_string(), 1), |()| ExitCode::SUCCESS);
     }
     match measure(arguments, &mut job) {
         Ok(code) => code,
@@ -51,7 +50,11 @@ pub fn rows(
 ) -> Result<Vec<Row>, String> {
     let arguments = Arguments::over(transport, names, bytes);
     let mut rows = Vec::new();
-    let code = run(&mut job(RANKS_DEFAULT, &arguments.of_rank(names)), &mut |row| rows.push(row));
+    let mut take = |row| {
+        rows.push(row);
+        Ok(())
+    };
+    let code = run(&mut job(RANKS_DEFAULT, &arguments.of_rank(names)), &mut take);
     match code.map_err(|error| error.to_string())? {
         0 => Ok(rows),
         code => Err(format!("the job that measures ended with exit code {code}")),
@@ -94,7 +97,7 @@ fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
     let plans = plans(arguments).map_err(Stopped::Usage)?;
     let mut rows: Vec<Row> = Vec::new();
     if arguments.format() == Format::Table {
-        print(&table::head());
+        print(&table::head()).map_err(failed)?;
     }
     let empty_jobs = arguments.benchmarks().filter(|benchmark| matches!(benchmark.jobs, Jobs::Empty(_))).count();
     let progress = Progress::new("benchmarks", (plans.iter().map(|(names, _)| names.len()).sum::<usize>() + empty_jobs) as u64);
@@ -102,8 +105,11 @@ fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
         if rows.last().is_none_or(|last| (&last.name, last.ranks) != (&row.name, row.ranks)) {
             progress.step(&row.name);
         }
-        progress.print(|| print(&if arguments.format() == Format::Json { json(&row) } else { table::line(&row) }));
+        let line = if arguments.format() == Format::Json { json(&row) } else { table::line(&row) };
         rows.push(row);
+        let mut printed = Ok(());
+        progress.print(|| printed = print(&line));
+        printed
     };
     for (names, ranks) in plans {
         let mut command = job(ranks, &arguments.of_rank(&names));
@@ -118,11 +124,11 @@ fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
     };
     for ranks in arguments.benchmarks().filter_map(empty) {
         let start = |ranks| {
-            let code = run(&mut job(ranks, &arguments.of_rank(&["launch"])), &mut |_| {})?;
+            let code = run(&mut job(ranks, &arguments.of_rank(&["launch"])), &mut |_| Ok(()))?;
             if code == 0 { Ok(()) } else { Err(io::Error::other(format!("it ended with exit code {code}"))) }
         };
         let launched = launch_rows(arguments.settings.transport.name(), &ranks, start);
-        launched.map_err(|error| Stopped::Failed(error.to_string()))?.into_iter().for_each(&mut show);
+        launched.map_err(|error| Stopped::Failed(error.to_string()))?.into_iter().try_for_each(&mut show).map_err(failed)?;
     }
     drop(progress);
     if let Some(folder) = &arguments.plot {
@@ -151,6 +157,7 @@ fn takes_effect(arguments: &Arguments) -> Result<(), String> {
 
 /// Measures library and peer alternately; prints the medians of both.
 fn compare(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command) -> Result<ExitCode, Stopped> {
+    let failed = |error: io::Error| Stopped::Failed(error.to_string());
     let mut arguments = arguments.clone();
     let transport = arguments.settings.transport;
     let is_measured = |name: &str| peer::measures(name, transport);
@@ -169,7 +176,11 @@ fn compare(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
         for (names, ranks) in &plans {
             progress.step(&format!("turn {turn}, pelago, {ranks} ranks"));
             let mut command = job(*ranks, &arguments.of_rank(names));
-            let code = run(&mut command, &mut |row| library.push(row)).map_err(|error| Stopped::Failed(error.to_string()))?;
+            let mut take = |row| {
+                library.push(row);
+                Ok(())
+            };
+            let code = run(&mut command, &mut take).map_err(failed)?;
             if code != 0 {
                 return Ok(ExitCode::from(code));
             }
@@ -181,11 +192,12 @@ fn compare(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
     drop(progress);
     let rows = peer::beside(&library, &peers);
     if arguments.format() == Format::Table {
-        print(&table::head_beside());
+        print(&table::head_beside()).map_err(failed)?;
     }
-    rows.iter().for_each(|row| print(&if arguments.format() == Format::Json { json(row) } else { table::line_beside(row) }));
+    let line = |row| if arguments.format() == Format::Json { json(row) } else { table::line_beside(row) };
+    rows.iter().try_for_each(|row| print(&line(row))).map_err(failed)?;
     if let Some(folder) = &arguments.plot {
-        plot::write(&rows, folder).map_err(|error| Stopped::Failed(error.to_string()))?;
+        plot::write(&rows, folder).map_err(failed)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -219,21 +231,25 @@ fn plans(arguments: &Arguments) -> Result<Vec<Plan>, String> {
     Ok(plans)
 }
 
-/// Runs a job to its end and passes the rows that it prints to `take`; returns the exit code.
-fn run(command: &mut Command, take: &mut dyn FnMut(Row)) -> io::Result<u8> {
+/// Runs a job to its end and passes the rows that it prints to `take`; returns the exit code. An error of `take` closes the pipe, which ends the job.
+fn run(command: &mut Command, take: &mut dyn FnMut(Row) -> io::Result<()>) -> io::Result<u8> {
     let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let mut child = started
         .map_err(|error| io::Error::new(error.kind(), format!("cannot run {}: {error}", command.get_program().display())))?;
     let output = child.stdout.take().expect("it is piped");
-    for line in BufReader::new(output).lines() {
+    let taken = BufReader::new(output).lines().try_for_each(|line| {
         let line = line?;
         match serde_json::from_str(&line) {
             Ok(row) => take(row),
             // Ranks may also print lines that are not rows.
-            Err(_) => eprintln!("{line}"),
+            Err(_) => {
+                eprintln!("{line}");
+                Ok(())
+            }
         }
-    }
+    });
     let status = child.wait()?;
+    taken?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
@@ -241,9 +257,12 @@ fn json(row: &Row) -> String {
     serde_json::to_string(row).expect("rows are plain") + "\n"
 }
 
-fn print(text: &str) {
-    // A reader that closes the pipe early is not an error.
-    let _ = io::stdout().write_all(text.as_bytes());
+/// Writes text to standard output. A reader that closes the pipe early is not an error.
+fn print(text: &str) -> io::Result<()> {
+    let mut output = io::stdout();
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("cannot write to the standard output: {error}"));
+    written.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(named(error)) })
 }
 
 fn fail(line: &str, code: u8) -> ExitCode {
@@ -332,8 +351,20 @@ mod tests {
     fn rows_of_a_job_are_taken_and_its_exit_code_kept() {
         let row = Row { name: "put".into(), transport: "shm".into(), ranks: 2, ..Row::default() };
         let mut taken = Vec::new();
-        let code = run(&mut saying(&format!("{}something else\n", json(&row)), 3), &mut |row| taken.push(row)).unwrap();
-        assert_eq!((taken, code), (vec![row], 3));
+        let code = run(&mut saying(&format!("{}something else\n", json(&row)), 3), &mut |row| {
+            taken.push(row);
+            Ok(())
+        });
+        assert_eq!((taken, code.unwrap()), (vec![row], 3));
+    }
+
+    /// The job would print without end.
+    #[test]
+    fn a_job_whose_rows_are_lost_is_ended() {
+        let mut job = Command::new("sh");
+        job.args(["-c", "while echo \"$0\"; do :; done", json(&Row::default()).trim_end()]);
+        let lost = run(&mut job, &mut |_| Err(io::Error::other("lost")));
+        assert_eq!(lost.unwrap_err().to_string(), "lost");
     }
 
     #[test]
