@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use pelago_platform::Fault;
 
-use crate::wiring::simulated;
+use crate::wiring::simulated::{self, say};
 use crate::{Error, Rank, World};
 
 /// Ends a rank's part of a simulated job. A separate function, so that neither it nor the body needs stack for both.
@@ -41,11 +41,11 @@ pub(crate) fn run<R, E: From<Error>>(simulation: &simulated::Simulation, body: i
     let others = if outcome.fault.is_some() { "the job was ended" } else { "the others finished" };
     let first = outcome.failed.unwrap_or(Rank::new(0));
     if panicked.get() == Some(first) {
-        eprintln!("pelago: rank {first} panicked; {others}");
+        say(format_args!("pelago: rank {first} panicked; {others}"));
         std::process::exit(1);
     }
     if outcome.failed.is_some() {
-        eprintln!("pelago: rank {first} returned an error; {others}");
+        say(format_args!("pelago: rank {first} returned an error; {others}"));
     }
     let mut results = outcome.results;
     match results.swap_remove(u32::from(first) as usize) {

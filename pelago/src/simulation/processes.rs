@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use pelago_platform::{BootstrapError, Clock, Fault, For, Parts, Wait};
 
-use crate::wiring::simulated;
+use crate::wiring::simulated::{self, say};
 use crate::{Duration, Instant, Rank, Result, World};
 
 /// A program whose `main` is called for each rank.
@@ -116,16 +116,16 @@ pub fn simulate(program: &dyn Program, stack_bytes: u64) -> Result<i32> {
             return Ok(code);
         }
         if matches!(verdict, Verdict::Ended) {
-            return Ok(verdict.exit_code());
+            return Ok(if simulation.has_lost_report() { 1 } else { verdict.exit_code() });
         }
-        eprintln!("pelago: {verdict}; the job was ended");
+        say(format_args!("pelago: {verdict}; the job was ended"));
         return Ok(verdict.exit_code());
     }
     if let Some(code) = simulated::job_fault(&simulation, &outcome) {
         return Ok(code);
     }
     if !job.seats.borrow().iter().any(|seat| seat.is_joined) {
-        eprintln!("pelago: {} ended without joining the job: is it a Pelago program?", simulation.program());
+        say(format_args!("pelago: {} ended without joining the job: is it a Pelago program?", simulation.program()));
         return Ok(1);
     }
     Ok(0)

@@ -210,11 +210,11 @@ impl MonitorThread {
             is_named = silent.is_some() || looks >= LOOKS_MAX;
             if let (true, Some(rank), Some(now)) = (is_named, running, now) {
                 let seconds = LOOK.as_secs() * u64::from(LOOKS_MAX);
-                eprintln!(
+                say(format_args!(
                     "pelago: rank {rank} has run for {seconds} s without a call of the library, at {} of virtual time: a loop that waits for \
                      other ranks has to call the library there; --time-limit ends the job",
                     milliseconds(now.now)
-                );
+                ));
             }
         }
     }
@@ -243,6 +243,12 @@ fn at_work(glance: Option<SimulationSnapshot>) -> String {
     format!("at {} of virtual time: {who}", milliseconds(now))
 }
 
+/// Writes a line to standard error. A line that cannot be written is lost: a panic, as of `eprintln!`, would end the monitor, or keep reports and the exit
+/// code from the user.
+pub(crate) fn say(line: fmt::Arguments<'_>) {
+    let _ = stderr().write_all(format!("{line}\n").as_bytes());
+}
+
 /// Formats a virtual time.
 pub(crate) fn milliseconds(time: pelago_base::Instant) -> String {
     format!("{:.3} ms", time.since(pelago_base::Instant::ZERO).as_seconds() * 1e3)
@@ -251,6 +257,6 @@ pub(crate) fn milliseconds(time: pelago_base::Instant) -> String {
 /// Ends the process at any point; removes files that are being written.
 fn give_up(cause: Cause, when: &str) -> ! {
     files::discard();
-    eprintln!("pelago: {cause}; the job was ended {when}");
+    say(format_args!("pelago: {cause}; the job was ended {when}"));
     exit(cause.exit_code())
 }

@@ -1,5 +1,7 @@
 //! A simulated job: its machine, its ranks, and its reports.
 
+use std::cell::Cell;
+
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::{BootstrapError, Fault, Parts};
 use pelago_report::files;
@@ -10,6 +12,7 @@ use pelago_simulator::{
 
 use super::departure::DepartureWatch;
 use super::launched;
+pub(crate) use super::monitor::say;
 use super::monitor::{SimulationMonitor, milliseconds};
 use crate::exit_code::exit_code;
 use crate::{Error, World};
@@ -22,6 +25,8 @@ pub(crate) struct Simulation {
     settings: Settings,
     request: SimulationRequest,
     monitor: SimulationMonitor,
+    /// Whether a report could not be written, which was told because the job has a fault.
+    has_lost_report: Cell<bool>,
 }
 
 /// Maximum number of blocked ranks that an error message names.
@@ -52,7 +57,7 @@ pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
     let limit = request.time_limit_seconds.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok());
     let progress = request.progress.then_some(request.ranks);
     let monitor = SimulationMonitor::new(settings.watch.clone(), limit, progress).map_err(|error| start(&error))?;
-    Ok(Some(Simulation { settings, request, monitor }))
+    Ok(Some(Simulation { settings, request, monitor, has_lost_report: Cell::new(false) }))
 }
 
 /// Runs `body` as every rank of a simulated job.
@@ -64,7 +69,7 @@ pub(crate) fn simulate<R, E: From<Error>>(
     let outcome = pelago_simulator::simulate(&simulation.settings, |parts| body(join_simulated(parts)?));
     drop(watch);
     let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
-    simulation.tell(&outcome).map_err(BootstrapError::Report)?;
+    simulation.tell(&outcome, false)?;
     Ok(outcome)
 }
 
@@ -72,7 +77,7 @@ pub(crate) fn simulate<R, E: From<Error>>(
 pub(crate) fn simulate_processes(simulation: &Simulation, processes: &dyn Processes) -> Result<SimulationOutcome<()>, Error> {
     let outcome = pelago_simulator::simulate_processes(&simulation.settings, processes);
     let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
-    simulation.tell(&outcome).map_err(BootstrapError::Report)?;
+    simulation.tell(&outcome, processes.is_over())?;
     Ok(outcome)
 }
 
@@ -103,23 +108,43 @@ impl Simulation {
         }
     }
 
-    /// Prints and writes the reports that the user has requested.
-    fn tell<R>(&self, outcome: &SimulationOutcome<R>) -> Result<(), String> {
+    /// Whether a report could not be written, and was told.
+    pub(crate) fn has_lost_report(&self) -> bool {
+        self.has_lost_report.get()
+    }
+
+    /// Prints and writes the reports that the user has requested. `is_over`: the job ended before its ranks did, so that its exit code is known.
+    ///
+    /// # Errors
+    /// A report cannot be written. If the job has failed, this is told here, as the exit code is that of the failure.
+    fn tell<R>(&self, outcome: &SimulationOutcome<R>, is_over: bool) -> Result<(), Error> {
         self.monitor.end_progress();
         match self.request.summary {
             Summary::None => {}
-            Summary::Text => eprintln!("pelago: {}", self.summarize(outcome)),
-            Summary::Json => eprintln!("{}", SimulationSummary::new(outcome).to_json()),
+            Summary::Text => say(format_args!("pelago: {}", self.summarize(outcome))),
+            Summary::Json => say(format_args!("{}", SimulationSummary::new(outcome).to_json())),
         }
-        let Some(report) = &outcome.report else { return Ok(()) };
-        if let Some(path) = &self.request.report {
-            let page = path.extension().is_some_and(|extension| extension == "html");
-            files::write(path, |file| file.write_all(if page { report.to_html() } else { report.to_json() }.as_bytes()))?;
+        let Err(error) = self.write_reports(outcome) else { return Ok(()) };
+        let is_fine = outcome.failed.is_none() && fault_of(outcome).is_none_or(|fault| exit_code(fault) == 0);
+        if is_fine && !is_over {
+            return Err(BootstrapError::Report(error).into());
         }
-        if let Some(path) = &self.request.trace {
-            files::write(path, |file| report.trace(file))?;
-        }
+        say(format_args!("pelago: {error}"));
+        self.has_lost_report.set(true);
         Ok(())
+    }
+
+    fn write_reports<R>(&self, outcome: &SimulationOutcome<R>) -> Result<(), String> {
+        let Some(report) = &outcome.report else { return Ok(()) };
+        let page = self.request.report.as_ref().map_or(Ok(()), |path| {
+            let is_page = path.extension().is_some_and(|extension| extension == "html");
+            files::write(path, |file| file.write_all(if is_page { report.to_html() } else { report.to_json() }.as_bytes()))
+        });
+        let trace = self.request.trace.as_ref().map_or(Ok(()), |path| files::write(path, |file| report.trace(file)));
+        match (page, trace) {
+            (Err(page), Err(trace)) => Err(format!("{page}; {trace}")),
+            (page, trace) => page.and(trace),
+        }
     }
 
     /// Returns one line that summarizes the simulation.
@@ -146,27 +171,32 @@ impl Simulation {
     }
 }
 
+/// Returns the fault of the whole job.
+fn fault_of<R>(outcome: &SimulationOutcome<R>) -> Option<Fault> {
+    let lost = outcome.lost.first().map(|&rank| Fault::PeerLost(rank));
+    match (outcome.fault, outcome.failed) {
+        // A rank that failed by itself reports the reason, unless another had failed before: then this is the reason.
+        (Some(Fault::PeerLost(rank)), Some(failed)) if rank == failed => lost,
+        // A failure that no rank has noticed counts as well.
+        (fault, _) => fault.or(lost),
+    }
+}
+
 /// Reports a fault of the whole job in one line: the errors of its ranks are not reported in addition. Returns the exit code.
 pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &SimulationOutcome<R>) -> Option<i32> {
-    let lost = outcome.lost.first().map(|&rank| Fault::PeerLost(rank));
-    let fault = match (outcome.fault, outcome.failed) {
-        // A rank that failed by itself reports the reason, unless another had failed before: then this is the reason.
-        (Some(Fault::PeerLost(rank)), Some(failed)) if rank == failed => lost?,
-        // A failure that no rank has noticed counts as well.
-        (fault, _) => fault.or(lost)?,
-    };
+    let fault = fault_of(outcome)?;
     let when = milliseconds(outcome.end);
     match simulation.monitor.cause().filter(|_| fault == Fault::Aborted) {
         Some(cause) => {
-            eprintln!("pelago: {cause}; the job was ended at {when} of virtual time");
+            say(format_args!("pelago: {cause}; the job was ended at {when} of virtual time"));
             Some(cause.exit_code())
         }
         None if fault == Fault::Aborted && outcome.end >= VIRTUAL_TIME_MAX => {
-            eprintln!(
+            say(format_args!(
                 "pelago: the job was ended after {} days of virtual time, the maximum: a time that the program declares, or a value of the \
                  machine, is too large",
                 VIRTUAL_TIME_MAX.as_picoseconds() / PICOSECONDS_PER_DAY
-            );
+            ));
             Some(exit_code(fault))
         }
         None => {
@@ -179,7 +209,7 @@ pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &SimulationOutcome<
                     "; before, the network has given up {count} on rank {target}, after as many repetitions as the machine permits"
                 )
             });
-            eprintln!("pelago: {fault}, after {when}{}{given_up}", told(&outcome.stuck));
+            say(format_args!("pelago: {fault}, after {when}{}{given_up}", told(&outcome.stuck)));
             Some(exit_code(fault))
         }
     }
@@ -188,7 +218,7 @@ pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &SimulationOutcome<
 /// Reports in one line that a rank had failed before another ended with an error; returns the exit code.
 pub(crate) fn loss<R>(outcome: &SimulationOutcome<R>) -> Option<i32> {
     let fault = Fault::PeerLost(*outcome.lost.first()?);
-    eprintln!("pelago: {fault}, after {}", milliseconds(outcome.end));
+    say(format_args!("pelago: {fault}, after {}", milliseconds(outcome.end)));
     Some(exit_code(fault))
 }
 

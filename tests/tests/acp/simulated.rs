@@ -105,6 +105,19 @@ fn a_rank_that_ends_badly_ends_the_job_with_one_line() {
     assert!(ended.status.code() == Some(3) && said.ends_with("rank 1 was killed by signal 6 (SIGABRT); the job was ended\n"));
 }
 
+/// The exit code of a rank that ended without leaving the job, although the report cannot be written.
+#[test]
+fn a_report_that_cannot_be_written_hides_no_end() {
+    let built = program("ranks.c", "ranks-untold");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+    command.env(LIBRARY_PATH, libraries());
+    command.args(["sim", "-n", "3", "--machine", "tofu2", "--quiet", "--report", "/dev/full"]).arg(&built);
+    let ended = command.args(["-n", "12", "quiet"]).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.code() == Some(3) && said.contains("cannot write /dev/full: "), "{said}");
+    assert!(said.ends_with(" ended with exit code 0 in the middle of the job; the job was ended\n"), "{said}");
+}
+
 #[test]
 fn the_same_job_is_the_same_twice() {
     let built = program("ranks.c", "ranks-twice");

@@ -6,8 +6,7 @@ use super::noise::Noise;
 use super::rule::Rule;
 use super::software::Software;
 use super::spec::{
-    ClassSpec, CongestionSpec, DcqcnSpec, HpccSpec, LinkSpec, NicChoice, RailKind, RailSpec, SharedSpec, SlingshotSpec, Spread,
-    SwiftSpec,
+    ClassSpec, CongestionSpec, DcqcnSpec, HpccSpec, LinkSpec, RailKind, RailSpec, SharedSpec, SlingshotSpec, Spread, SwiftSpec,
 };
 use super::times::{SIZES_MAX, Times};
 use super::{Machine, MachineError};
@@ -113,9 +112,6 @@ impl Machine {
                 let reason = "have this name; a rail without one has that of its number, such as rail1";
                 return Err(MachineError(format!("rail.name = {name:?}: rails {other} and {number} {reason}")));
             }
-        }
-        if self.choice != NicChoice::Size && self.rails.iter().any(|rail| rail.operation_bytes_max.is_some()) {
-            return Err(MachineError::without("rail.operation_bytes_max", "choice = \"size\""));
         }
         let reducing: Vec<usize> = (0..self.rails.len()).filter(|&rail| self.rails[rail].reduction.is_some()).collect();
         if let [first, second, ..] = reducing[..] {
@@ -225,9 +221,6 @@ impl RailSpec {
             part("router.ecn.probability", ecn.probability)?;
         }
         delay("nic.flowlet_ns", nic.flowlet_ns)?;
-        if nic.flowlet_ns > 0.0 && nic.spread != Spread::Flowlet {
-            return Err(MachineError::without("nic.flowlet_ns", "nic.spread = \"flowlet\""));
-        }
         if self.failure.len() > FAILURES_MAX {
             return Err(MachineError::value("failure", self.failure.len(), &format!("at most {FAILURES_MAX}")));
         }

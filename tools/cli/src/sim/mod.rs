@@ -303,10 +303,9 @@ fn has_room(name: &str, text: &str, machine: &Machine, ranks: u32, per_node: u32
     Err(Refused(format!("{name}: {error}{hint}")))
 }
 
-/// Checks that the links that fail exist, and that there is memory for all links of a machine.
+/// Checks that there is memory for all links of a machine, and that the links that fail exist.
 fn has_links(name: &str, machine: &Machine, nodes: u32, threads: u32) -> Result<(), Refused> {
     let refused = |why: &dyn std::fmt::Display| Refused(format!("{name}: {why}"));
-    Netsim::check_failures(machine, nodes).map_err(|error| refused(&error))?;
     let bytes = Netsim::links_bytes(machine, nodes, threads).map_err(|error| refused(&error))?;
     match available_bytes() {
         Some(available) if bytes > available => Err(refused(&format_args!(
@@ -315,7 +314,7 @@ fn has_links(name: &str, machine: &Machine, nodes: u32, threads: u32) -> Result<
             available >> 20,
             if threads > 1 { ", or leave out --threads" } else { "" }
         ))),
-        _ => Ok(()),
+        _ => Netsim::check_failures(machine, nodes).map_err(|error| refused(&error)),
     }
 }
 
