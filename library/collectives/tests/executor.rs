@@ -673,7 +673,8 @@ fn an_earlier_failure_stops_no_member() {
     on_every_platform(&[3], |world, platform| {
         const CALLS: u64 = 2;
         const COUNT: usize = 8_000;
-        let settings = Settings { memory_bytes: 1 << 20, plan_bytes: 64 << 10, calls_before_trial: Some(CALLS), ..Settings::default() };
+        let settings =
+            Settings { memory_bytes: 1 << 20, plan_bytes: 64 << 10, calls_before_trial: Some(CALLS), ..Settings::default() };
         let all = after_a_failure(world, || Collectives::new(world, &settings).unwrap());
         for call in 0..=CALLS {
             let mut values = vec![1_u64; COUNT];
