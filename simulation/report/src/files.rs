@@ -22,7 +22,7 @@ pub fn write(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()
     write_whole(path, contents).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// Whether [`write`] writes to an existing path instead of replacing it: to what is no regular file, such as a terminal or a pipe, and to the file
+/// Whether [`write()`] writes to an existing path instead of replacing it: to what is no regular file, such as a terminal or a pipe, and to the file
 /// of the standard output or the standard error, behind what is in it.
 pub fn is_written_directly(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file()) || standard(path).is_some()
