@@ -124,7 +124,7 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
         let mut budget = TrialBudget::new(world, settings.trial_limit);
         let compared = MethodComparison::run(&mut budget, batches.len() + 1, CHEAPER_TOGETHER_PERCENT, |which| {
             let tried = built.once(fields, batches.get(which));
-            // Before the agreement of all ranks on the result: neighbours wait for the streams of this rank.
+            // Before the next meeting: neighbours wait for the streams of this rank.
             built.unless_failed(tried)
         });
         let comparison = built.unless_failed(compared)?;
@@ -221,8 +221,10 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
 
     /// Executes an exchange, and returns the time until the device has completed it.
     fn once(&mut self, fields: &mut [Field<'w, T, D>], batch: Option<&Batch>) -> Result<Duration> {
-        self.idle()?;
+        let is_idle = self.idle();
+        // Also after a failure: the other ranks wait for this one.
         self.world.meet()?;
+        is_idle?;
         let start = self.world.now();
         self.start_by(fields, batch)?;
         self.finish_by(fields, batch)?;

@@ -63,6 +63,7 @@ enum RoundOutcome {
     Settled,
     Moving,
     OutOfTime,
+    Failed,
 }
 
 impl<'w> TrialBudget<'w> {
@@ -70,27 +71,20 @@ impl<'w> TrialBudget<'w> {
         Self { world, until: world.now() + limit, is_over: limit == Duration::ZERO }
     }
 
-    /// Ends an exchange that was tried; fails on all ranks if it failed on one, of which not every other rank may have noticed. Collective.
-    fn succeeded<R>(&self, tried: Result<R>) -> Result<R> {
-        let mut any_failed = [u64::from(tried.is_err())];
-        let agreed = self.world.allreduce(&mut any_failed, u64::max);
-        let tried = tried?;
-        agreed?;
-        if any_failed == [1] {
-            return Err(Error::Invalid("an exchange that was tried has failed on another rank"));
-        }
-        Ok(tried)
-    }
-
-    /// Ends a round; returns whether another one follows. Collective.
-    fn goes_on(&mut self, moves: bool) -> Result<bool> {
+    /// Ends a round; returns whether another one follows. Fails on all ranks if an exchange has failed on one. Collective.
+    fn goes_on(&mut self, moves: bool, failed: Option<Error>) -> Result<bool> {
         let here = match moves {
+            _ if failed.is_some() => RoundOutcome::Failed,
             _ if self.world.now() >= self.until => RoundOutcome::OutOfTime,
             true => RoundOutcome::Moving,
             false => RoundOutcome::Settled,
         };
         let mut all = [here as u64];
-        self.world.allreduce(&mut all, u64::max)?;
+        let agreed = self.world.allreduce(&mut all, u64::max);
+        failed.map_or(agreed, Err)?;
+        if all == [RoundOutcome::Failed as u64] {
+            return Err(Error::Invalid("an exchange that was tried has failed on another rank"));
+        }
         self.is_over = all == [RoundOutcome::OutOfTime as u64];
         Ok(all == [RoundOutcome::Moving as u64])
     }
@@ -138,8 +132,8 @@ pub(crate) fn once<'w, T: Pod, const D: usize>(
     Ok(world.now() - start)
 }
 
-/// Returns the median cost of each candidate on this rank; `exchange` executes one exchange by one of them, and returns `None` if this rank takes no
-/// part in it. Ends when the figures of no rank change any more, or with the first round after which the time is over; if it is over before, there
+/// Returns the median cost of each candidate on this rank; `exchange` meets all ranks, executes one exchange by one of the candidates, and returns `None`
+/// if this rank takes no part in it. If one fails, this rank only meets the others until the end of the round, as not all of them notice. Ends when the figures of no rank change any more, or with the first round after which the time is over; if it is over before, there
 /// are no figures. Collective.
 fn take_turns(
     budget: &mut TrialBudget<'_>,
@@ -150,12 +144,18 @@ fn take_turns(
     if budget.is_over {
         return Ok(figures);
     }
-    let mut samples = vec![Vec::with_capacity(ROUNDS_MAX * TURN); candidates];
+    let (mut samples, mut failed) = (vec![Vec::with_capacity(ROUNDS_MAX * TURN); candidates], None);
     for round in 0..ROUNDS_MAX {
         for which in (0..candidates).map(|turn| (round + turn) % candidates) {
             for number in 0..TURN {
-                let taken = budget.succeeded(exchange(which))?;
-                samples[which].extend(taken.filter(|_| number > 0));
+                if failed.is_some() {
+                    budget.world.meet()?;
+                    continue;
+                }
+                match exchange(which) {
+                    Ok(taken) => samples[which].extend(taken.filter(|_| number > 0)),
+                    Err(error) => failed = Some(error),
+                }
             }
         }
         let before = figures.clone();
@@ -163,7 +163,7 @@ fn take_turns(
             samples.sort_unstable();
             *figure = samples.get(samples.len() / 2).copied();
         }
-        if !budget.goes_on(before.iter().zip(&figures).any(|(&before, &now)| has_moved(before, now)))? {
+        if !budget.goes_on(before.iter().zip(&figures).any(|(&before, &now)| has_moved(before, now)), failed.take())? {
             break;
         }
     }
