@@ -39,7 +39,8 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
     /// of turns in which [`Settings::trial_limit`] passes.
     ///
     /// # Errors
-    /// There are no fields, they lie on different nodes, or one of them is under way; ranks name different ones; as [`World::alloc`].
+    /// There are no fields, they lie on different nodes, or one of them is under way; ranks name different ones; an exchange that was tried failed on a
+    /// rank (on all ranks: the others get `Invalid`); as [`World::alloc`].
     pub fn build(world: &'w World, fields: &mut [Field<'w, T, D>], settings: &Settings) -> Result<Self> {
         check(fields)?;
         agree(world, fields, settings)?;
