@@ -80,9 +80,10 @@ pub use pelago_messaging as messaging;
 pub use pelago_platform as platform;
 pub use pelago_platform::{Capabilities, DeviceAccess, Failure, Fault, Rail};
 pub use pelago_rma::{
-    Accumulation, BarrierAlgorithm, CellSlice, Chain, Context, ContextFactory, DeviceCompletion, DeviceCompletions, DeviceError,
-    DeviceMemory, Error, Fetch, FixedMemory, GlobalPtr, Group, Handle, Individual, MemoryKind, Number, Ordered, PendingGet, Pod,
-    PointerError, Rails, Registered, RegisteredDevice, Result, Scope, Signal, Symmetric, UnknownBarrier, Word, World, active,
+    Accumulation, Advance, Background, BarrierAlgorithm, CellSlice, Chain, Context, ContextFactory, DeviceCompletion,
+    DeviceCompletions, DeviceError, DeviceMemory, Error, Fetch, FixedMemory, GlobalPtr, Group, Handle, Individual, MemoryKind,
+    Number, Ordered, PendingGet, Pod, PointerError, Rails, Registered, RegisteredDevice, Result, Scope, Signal, Symmetric,
+    UnknownBarrier, Word, World, active,
 };
 #[cfg(feature = "launch")]
 pub use run::run;

@@ -4,11 +4,13 @@
 //! the holder of its monitor uses either.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::ffi::c_int;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use pelago::{Context, ContextFactory, GlobalAddress, GlobalPtr, Job, Pod, Rank, Result};
+use pelago::{Advance, Background, Context, ContextFactory, GlobalAddress, GlobalPtr, Job, Pod, Rank, Result};
 use pelago_c_support::monitor::{self, Monitor, Progress};
 use pelago_c_support::simulated::{self, PerRank};
 use pelago_memory::{Heap, Place, Reach, Window};
@@ -79,6 +81,10 @@ pub(crate) struct ContextSlot {
     pub(crate) monitor: Monitor<ContextState>,
     /// Whether operations may be in flight.
     busy: AtomicBool,
+    /// The default context, if this is another one.
+    default: Option<&'static ContextSlot>,
+    /// Whether operations remain to be posted, which the default context does when it waits.
+    has_deferred: AtomicBool,
     is_used: AtomicBool,
     /// The index of its team.
     team: AtomicU32,
@@ -92,6 +98,37 @@ pub(crate) struct ContextState {
     pub(crate) context: &'static Context,
     /// The job; only in the default context.
     pub(crate) job: Option<&'static Job>,
+    /// The other contexts, once there is one; only in the default context.
+    others: Option<Rc<OtherContexts>>,
+}
+
+/// The progress of contexts whose operations could not be posted at once. A PE that waits for memory, in the default context, may be waiting for a consequence
+/// of these operations, for which their contexts need not be called again.
+struct OtherContexts {
+    contexts: &'static [OnceLock<ContextSlot>],
+    /// Whether the default context advances this.
+    is_advanced: Cell<bool>,
+}
+
+impl Background for OtherContexts {
+    fn advance(&self, _: &Context) -> Advance {
+        let mut advance = Advance::Done;
+        for slot in self.contexts.iter().filter_map(OnceLock::get).filter(|slot| slot.has_deferred.load(Ordering::Relaxed)) {
+            let progress = |state: &mut ContextState| {
+                let moved = state.context.progress();
+                slot.has_deferred.store(state.context.has_deferred(), Ordering::Relaxed);
+                if moved { Advance::Moved } else { Advance::Nothing }
+            };
+            // Another thread that holds it rings no doorbell when it leaves.
+            advance = match (slot.monitor.try_with(progress).unwrap_or(Advance::Blocked), advance) {
+                (Advance::Moved, _) | (_, Advance::Moved) => Advance::Moved,
+                (Advance::Blocked, _) | (_, Advance::Blocked) => Advance::Blocked,
+                _ => Advance::Nothing,
+            };
+        }
+        self.is_advanced.set(advance != Advance::Done);
+        advance
+    }
 }
 
 /// A team: every `stride`-th rank from `start` on.
@@ -121,6 +158,15 @@ pub(crate) struct Members {
     pub(crate) start: u32,
     pub(crate) stride: i64,
     pub(crate) size: u32,
+}
+
+impl ContextState {
+    /// Lets the waits of this context advance the others, until none has deferred operations.
+    fn advance_others(&self) {
+        let Some(others) = self.others.as_ref().filter(|others| !others.is_advanced.replace(true)) else { return };
+        let others: Rc<dyn Background> = others.clone();
+        self.context.go_on_with(&others).expect("few libraries have background work in a program in C");
+    }
 }
 
 impl Progress for ContextState {
@@ -217,8 +263,8 @@ impl Library {
         teams[DEFAULT - 1].begin(Members { start: 0, stride: 1, size }, me, 0);
         teams[SHARED - 1].begin(Members { start: first, stride: 1, size: last.max(me) - first + 1 }, me - first, 0);
         let contexts: Box<[OnceLock<ContextSlot>]> = (0..CONTEXTS_MAX).map(|_| OnceLock::new()).collect();
-        let state = ContextState { context: job, job: Some(job) };
-        contexts[0].get_or_init(|| ContextSlot::new(state, is_simulated));
+        let state = ContextState { context: job, job: Some(job), others: None };
+        contexts[0].get_or_init(|| ContextSlot::new(state, None, is_simulated));
         let [threads, threads_of_all, depth] = [const { AtomicU32::new(0) }; 3];
         let pointed = (0..reach.ranks().len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let variables = statics.iter().max_by_key(|area| area.bytes).copied().unwrap_or_default();
@@ -388,7 +434,7 @@ impl Library {
     }
 
     /// Makes a context of the team at an index, and returns its handle; `None` if there are too many contexts.
-    pub(crate) fn make_context(&self, team: usize, options: i64) -> Option<usize> {
+    pub(crate) fn make_context(&'static self, team: usize, options: i64) -> Option<usize> {
         let mut factory = monitor::lock(&self.factory);
         let index = (1..CONTEXTS_MAX)
             .find(|&index| self.contexts[index].get().is_none_or(|slot| !slot.is_used.load(Ordering::Relaxed)))?;
@@ -396,12 +442,16 @@ impl Library {
             let made = match &mut *factory {
                 Some(factory) => factory.context(),
                 None => {
-                    let first = self.default_context().monitor.with(|state| state.context.context_factory());
+                    let first = self.default_context().monitor.with(|state| {
+                        state.others = Some(Rc::new(OtherContexts { contexts: &self.contexts, is_advanced: Cell::new(false) }));
+                        state.context.context_factory()
+                    });
                     factory.insert(first).context()
                 }
             };
             let context: &'static Context = Box::leak(Box::new(made.ok()?));
-            self.contexts[index].get_or_init(|| ContextSlot::new(ContextState { context, job: None }, self.is_simulated));
+            let state = ContextState { context, job: None, others: None };
+            self.contexts[index].get_or_init(|| ContextSlot::new(state, Some(self.default_context()), self.is_simulated));
         }
         let slot = self.contexts[index].get()?;
         slot.team.store(team as u32, Ordering::Relaxed);
@@ -467,12 +517,12 @@ impl Library {
 }
 
 impl ContextSlot {
-    fn new(state: ContextState, is_simulated: bool) -> Self {
-        let [busy, session] = [const { AtomicBool::new(false) }; 2];
+    fn new(state: ContextState, default: Option<&'static Self>, is_simulated: bool) -> Self {
+        let [busy, has_deferred, session] = [const { AtomicBool::new(false) }; 3];
         let (team, options) = (AtomicU32::new(0), AtomicI64::new(0));
         // SAFETY: A1.
         let monitor = unsafe { Monitor::new(state, is_simulated) };
-        Self { monitor, busy, is_used: AtomicBool::new(true), team, options, session }
+        Self { monitor, busy, default, has_deferred, is_used: AtomicBool::new(true), team, options, session }
     }
 
     /// The index of its team.
@@ -482,10 +532,17 @@ impl ContextSlot {
 
     /// Issues operations that may still be in flight afterwards.
     pub(crate) fn issue<R>(&self, issue: impl FnOnce(&'static Context) -> R) -> R {
-        self.monitor.with(|state| {
+        let (issued, has_deferred) = self.monitor.with(|state| {
             self.busy.store(true, Ordering::Relaxed);
-            issue(state.context)
-        })
+            (issue(state.context), state.context.has_deferred())
+        });
+        if let Some(default) = self.default
+            && has_deferred
+            && !self.has_deferred.swap(true, Ordering::Relaxed)
+        {
+            default.monitor.with(|state| state.advance_others());
+        }
+        issued
     }
 
     /// Orders the issued operations before later ones, for each target.

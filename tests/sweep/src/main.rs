@@ -35,7 +35,7 @@ struct Arguments {
     /// So many ranks, from 2 to 64, instead of what seeds say
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64))]
     ranks: Option<u32>,
-    /// By two networks of adapters that delay, reorder and refuse operations, instead of by datagrams; programs in C keep datagrams
+    /// By two networks of adapters that delay, reorder and refuse operations, instead of by datagrams; they do not refuse or reorder those of programs in C
     #[arg(long, conflicts_with = "faults")]
     networks: bool,
 }

@@ -55,6 +55,12 @@ impl Networks {
         Self { machine, manners, refused }
     }
 
+    /// Takes back the delays and refusals of operations.
+    pub(crate) fn leave_order(&mut self) {
+        self.manners.fill(Manner { delay_per_mille: 0, delay_max: Duration::ZERO });
+        self.refused = 0;
+    }
+
     pub(crate) fn parsed(&self) -> Result<Machine, MachineError> {
         Machine::parse(&self.machine)
     }

@@ -56,15 +56,19 @@ pub(crate) fn run(scenario: &Scenario, program: Program, interface: Interface) -
         Interface::OpenShmem => (&PROGRAMS[1], &OPEN_SHMEM),
     };
     let Some(path) = compiled.get_or_init(|| build(source)).as_ref().map_err(Clone::clone)? else { return Ok(false) };
-    let Scenario { seed, ranks, per_node, .. } = *scenario;
+    let Scenario { seed, ranks, per_node, ref networks, .. } = *scenario;
+    let (machine, protocol) = match networks {
+        Some(networks) => (networks.machine.as_str(), None),
+        None => (Machine::bundled(MACHINE).unwrap_or_default(), Some(scenario.protocol(None).to_string())),
+    };
     let request = SimulationRequest {
-        machine: Machine::bundled(MACHINE).unwrap_or_default().to_owned(),
+        machine: machine.to_owned(),
         ranks,
         per_node,
         seed,
         heap_bytes: None,
         stack_bytes: None,
-        protocol: Some(scenario.protocol(None).to_string()),
+        protocol,
         data: Data::Real,
         computing: Computing::Declared,
         threads: 1,

@@ -237,13 +237,18 @@ impl Scenario {
         if program == Program::Rails { scenario.by_networks() } else { scenario }
     }
 
-    /// Returns the same job by two networks, with frequent delays of ranks, and without failures of ranks. A program in C has only datagrams.
+    /// Returns the same job by two networks, with frequent delays of ranks, and without failures of ranks. The operations of a program in C have the
+    /// order that the networks give them: its transport is not wrapped.
     fn by_networks(self) -> Self {
-        if self.networks.is_some() || self.programs.iter().any(|program| program.interface().is_some()) {
+        if self.networks.is_some() {
             return self;
         }
         let mut random = Random::of(self.seed, 3 << 33);
-        let networks = Some(Networks::new(&mut random));
+        let mut networks = Networks::new(&mut random);
+        if self.programs.iter().any(|program| program.interface().is_some()) {
+            networks.leave_order();
+        }
+        let networks = Some(networks);
         let pause_max = Duration::from_nanoseconds(if random.one_in(4) { 0 } else { random.spread(SLOW_MAX_NS) });
         Self { faults: FaultInjection::default(), networks, encrypt: false, pause_max, death: None, ..self }
     }

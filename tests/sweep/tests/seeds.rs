@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::Instant;
 use pelago_platform::{Completion, Endpoint, Extensions, Flags, Network, Operation, PostError, Registry, Token, Transport};
-use pelago_sweep::{Chosen, Plan, Program, Progress, Scenario, Tally, examine, examine_by, examine_through, sweep};
+use pelago_sweep::{Chosen, Plan, Program, Progress, Routines, Scenario, Tally, examine, examine_by, examine_through, sweep};
 
 fn swept(plan: Plan) -> (Tally, Vec<String>) {
     let mut told = Vec::new();
@@ -41,11 +41,11 @@ fn nothing_overtakes_parts_on_two_unruly_networks() {
     assert!(tally.scenarios == 20 && tally.lost > 100 && tally.sent == 0, "{tally:?}");
 }
 
-/// Every program holds if single operations overtake each other, are refused, and find short send queues full.
+/// Every program holds if single operations overtake each other, are refused (not those of programs in C), and find short send queues full.
 #[test]
 fn every_program_holds_on_two_unruly_networks() {
     let (mut runs, mut lost) = (0, 0);
-    for program in Program::ALL.into_iter().filter(|program| !matches!(program, Program::Acp(_) | Program::Shmem(_))) {
+    for program in Program::ALL {
         let chosen = Chosen { networks: true, ..Chosen::program(program) };
         let (tally, violations) = swept(Plan { first: 0, seeds: 8, threads: 2, chosen });
         assert_eq!(violations, [""; 0], "{}", program.name());
@@ -53,6 +53,15 @@ fn every_program_holds_on_two_unruly_networks() {
         (runs, lost) = (runs + tally.runs, lost + tally.lost);
     }
     assert!(runs > 100 && lost > 100, "{runs} runs, {lost} packets lost");
+}
+
+/// A signal of a context that the PE does not call again finds the send queue full, while the PE waits for its consequence in the default context.
+#[test]
+fn a_wait_for_memory_posts_the_operations_of_other_contexts() {
+    for first in [7_100_012, 7_100_051] {
+        let chosen = Chosen { networks: true, ..Chosen::program(Program::Shmem(Routines::Signals)) };
+        assert_eq!(swept(Plan { first, seeds: 1, threads: 1, chosen }).1, [""; 0]);
+    }
 }
 
 #[test]

@@ -151,6 +151,13 @@ impl Context {
         if self.has_background() { self.advance_background() | moved } else { moved }
     }
 
+    /// Whether operations of this context remain to be posted: they wait for room in the network, or for the end of operations before them. Only calls of this
+    /// context that wait or make progress post them; a thread that waits in another context for a consequence of such an operation waits for ever, unless
+    /// `progress` is called here meanwhile.
+    pub fn has_deferred(&self) -> bool {
+        self.busy.get() && !self.engine.borrow().is_all_begun()
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
