@@ -489,3 +489,26 @@ fn faults_that_do_not_fit_the_job_are_an_error() {
     let refused = simulate(&Settings { protocol, ..settings(4, 1) }, |_| Ok::<_, ()>(()));
     assert!(matches!(refused, Err(SimulationError::Faults(FaultError::NoSuchRank { last: 3, .. }))), "{refused:?}");
 }
+
+/// A put that an atomic makes take effect early ends once the progress thread has reported it, which may be after other ranks see it.
+#[test]
+fn a_put_within_a_node_may_be_reported_after_it_is_seen() {
+    let node = "[node.shared]\nput = [[8, 10.0], [4096, 500.0]]\nget = [[8, 10.0], [4096, 500.0]]\natomic_ns = 5.0\nvisible_ns = 100.0\n\
+                [node.software]\nsubmission = \"progress-thread\"\nqueue_ns = 20.0\nnotify_ns = 2000.0\n";
+    let text = Machine::bundled("rx200-qdr").unwrap().replace("[[rail]]", &format!("{node}[[rail]]"));
+    let settings = simulated::settings_on(Machine::parse(&text).unwrap(), 2, 2);
+    let outcome = run(&settings, |world| {
+        let words = world.alloc::<u64>(2)?;
+        let right = world.rank().next(world.size());
+        for round in 1..=20 {
+            let put = world.put(words.at(right, 0), &[round])?;
+            world.fetch_add(words.at(right, 1), 1)?.wait()?;
+            put.wait()?;
+            world.barrier()?;
+            assert_eq!((words.local().load(0), words.local().load(1)), (round, round));
+            world.barrier()?;
+        }
+        Ok(())
+    });
+    assert_eq!((outcome.fault, outcome.failed), (None, None));
+}

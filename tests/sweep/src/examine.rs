@@ -41,6 +41,9 @@ const MARGIN: Duration = Duration::from_milliseconds(100);
 /// Number of scenarios of which one runs twice.
 const REPEATED: u64 = 50;
 
+/// Number of seeds of which a quarter runs twice on drawn machines: a multiple of the number by which seeds have such machines.
+const DIVIDED_ONE_IN: u64 = 64;
+
 /// Statistics of scenarios.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -157,17 +160,20 @@ fn judge(scenario: &Scenario, around: &Around<'_>) -> Result<Tally, String> {
         let (processes, skipped) = (u64::from(ran), u64::from(!ran));
         return Ok(Tally { processes, skipped, runs: processes, ranks: processes * u64::from(scenario.ranks), ..tally });
     }
-    let peaceful = run(scenario, None, around)?;
+    let peaceful = run(scenario, None, 1, around)?;
     tally.count(&peaceful);
     check_peaceful(&peaceful)?;
-    if scenario.seed.is_multiple_of(REPEATED) {
-        let again = run(scenario, None, around)?;
+    let is_drawn = scenario.networks.as_ref().is_some_and(|networks| networks.is_drawn);
+    // Several threads simulate the same job, on machines that can be divided.
+    let threads = if is_drawn { 3 } else { 1 };
+    if scenario.seed.is_multiple_of(REPEATED) || (is_drawn && scenario.seed % DIVIDED_ONE_IN < DIVIDED_ONE_IN / 4) {
+        let again = run(scenario, None, threads, around)?;
         tally.count(&again);
         check_same(&peaceful, &again)?;
     }
     let Some(death) = scenario.death else { return Ok(tally) };
     let dies = moment(&death, &peaceful);
-    let run = run(scenario, Some(dies), around)?;
+    let run = run(scenario, Some(dies), 1, around)?;
     tally.count(&run);
     check_mourning(&run, &death, dies).map_err(|what| format!("{what} (death at {})", Brief(dies.since(Instant::ZERO))))?;
     let came = run.outcome.results[death.rank.index()].is_none();
@@ -183,7 +189,7 @@ fn moment(death: &Death, peaceful: &Run<'_>) -> Instant {
     first + Duration::from_picoseconds(span / 1000 * death.per_mille + 1)
 }
 
-fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -> Result<Run<'s>, String> {
+fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, threads: u32, around: &Around<'_>) -> Result<Run<'s>, String> {
     static PARSED: LazyLock<Machine> =
         LazyLock::new(|| Machine::bundled(MACHINE).and_then(|text| Machine::parse(text).ok()).expect("a bundled machine"));
     let Scenario { seed, ranks, per_node, ref networks, .. } = *scenario;
@@ -200,10 +206,10 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
         heap_bytes: if needs_much { LARGE_HEAP_BYTES } else { HEAP_BYTES },
         stack_bytes: STACK_BYTES,
         shared_stack: false,
-        protocol: networks.is_none().then(|| scenario.protocol(dies)),
+        protocol: networks.as_ref().is_none_or(|networks| networks.by_datagrams).then(|| scenario.protocol(dies)),
         data: Data::Real,
         computing: Computing::Declared,
-        threads: 1,
+        threads,
         report: None,
         watch: Arc::default(),
     };
@@ -213,7 +219,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
         let Parts { reach, clock, wait, virtual_time, bootstrap, transport } = *parts;
         let limit = Arc::new(Limit { inner: wait, clock: clock.clone(), until, late: late.clone() });
         let transport = transport.into_inner();
-        let transport = match networks {
+        let transport = match networks.as_ref().filter(|networks| !networks.manners.is_empty()) {
             None => around(transport),
             Some(networks) => {
                 let faults =

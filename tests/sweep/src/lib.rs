@@ -8,11 +8,12 @@
 //! | `crew` | the ranks that run a program together, and their operations on a rank that may fail |
 //! | [`examine`] | runs a scenario and judges it |
 //! | [`sweep()`] | many seeds on several threads, in order |
+//! | `machines` | machines that are drawn at random |
 //! | `limit` | the limit of virtual time, for ranks that would wait forever |
 //! | `process` | jobs of the program in C, each a process of its own |
 //!
 //! Odd seeds draw everything at random. One of eight of them replaces datagrams by two networks of adapters with short send queues, on which operations
-//! are delayed, overtake each other and are refused. Even seeds combine, in turn, each program that repeatedly writes words with each kind of network:
+//! are delayed, overtake each other and are refused; another one of eight has a machine that is drawn at random: nodes, adapters, networks, topologies. Even seeds combine, in turn, each program that repeatedly writes words with each kind of network:
 //! datagrams are only delayed, only lost, only duplicated, or all of these.
 //!
 //! The ranks are those of the simulator: the library's own code from `World` down to datagrams, on a simulated machine in
@@ -33,6 +34,7 @@
 mod crew;
 mod examine;
 mod limit;
+mod machines;
 mod networks;
 mod process;
 mod program;

@@ -38,14 +38,17 @@ struct Arguments {
     /// By two networks of adapters that delay, reorder and refuse operations, instead of by datagrams; they do not refuse or reorder those of programs in C
     #[arg(long, conflicts_with = "faults")]
     networks: bool,
+    /// On machines that are drawn at random
+    #[arg(long, conflicts_with_all = ["faults", "networks"])]
+    machines: bool,
 }
 
 /// Number of seeds between updates of the progress on a terminal.
 const SHOWN: u64 = 50;
 
 fn main() -> ExitCode {
-    let Arguments { seeds, first, seed, threads, program, faults, ranks, networks } = Arguments::parse();
-    let chosen = Chosen { program, faults, ranks, networks };
+    let Arguments { seeds, first, seed, threads, program, faults, ranks, networks, machines } = Arguments::parse();
+    let chosen = Chosen { program, faults, ranks, networks, machines };
     let threads = threads.or_else(|| available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let plan = match seed {
         Some(seed) => Plan { first: seed, seeds: 1, threads: 1, chosen },

@@ -4,6 +4,7 @@ use pelago_base::Duration;
 use pelago_kit::Manner;
 use pelago_netsim::{Machine, MachineError};
 
+use crate::machines::{self, Traffic};
 use crate::random::Random;
 
 /// Maximum number of packets per thousand that a network loses; its adapters retransmit them.
@@ -26,11 +27,15 @@ const SEND_QUEUE_MAX: u64 = 16;
 const RATE_MIN: u64 = 100;
 const RATE_MAX: u64 = 8_000;
 
-/// Two networks, and the faults of each.
+/// The networks of a machine other than the usual one, and the faults of each.
 #[derive(Clone, Debug)]
 pub struct Networks {
     /// The text of the machine file.
     pub(crate) machine: String,
+    /// Whether the machine was drawn: its networks have no faults but those in its description.
+    pub(crate) is_drawn: bool,
+    /// Whether the ranks send datagrams.
+    pub(crate) by_datagrams: bool,
     /// The delays of operations on each network, by which others overtake them.
     pub(crate) manners: Vec<Manner>,
     /// Number of refused posts per thousand.
@@ -52,13 +57,25 @@ impl Networks {
             let queue = format!("[rail.nic]\nsend_queue = {}\n", random.within(1, SEND_QUEUE_MAX));
             machine = machine.replace("[rail.nic]\n", &queue);
         }
-        Self { machine, manners, refused }
+        Self { machine, is_drawn: false, by_datagrams: false, manners, refused }
+    }
+
+    /// Draws a machine of `nodes` nodes. `talks`: whether the ranks use two-sided messages of the network.
+    pub(crate) fn drawn(random: &mut Random, nodes: u32, talks: bool) -> Self {
+        let by_datagrams = random.one_in(4);
+        let traffic = match by_datagrams {
+            true => Traffic::Datagrams,
+            false if talks => Traffic::Messages,
+            false => Traffic::OneSided,
+        };
+        let machine = machines::draw(random, nodes, traffic);
+        let by_datagrams = by_datagrams || machine.contains(machines::DATAGRAMS);
+        Self { machine, is_drawn: true, by_datagrams, manners: Vec::new(), refused: 0 }
     }
 
     /// Takes back the delays and refusals of operations.
     pub(crate) fn leave_order(&mut self) {
-        self.manners.fill(Manner { delay_per_mille: 0, delay_max: Duration::ZERO });
-        self.refused = 0;
+        (self.manners, self.refused) = (Vec::new(), 0);
     }
 
     pub(crate) fn parsed(&self) -> Result<Machine, MachineError> {

@@ -58,7 +58,7 @@ pub(crate) fn run(scenario: &Scenario, program: Program, interface: Interface) -
     let Some(path) = compiled.get_or_init(|| build(source)).as_ref().map_err(Clone::clone)? else { return Ok(false) };
     let Scenario { seed, ranks, per_node, ref networks, .. } = *scenario;
     let (machine, protocol) = match networks {
-        Some(networks) => (networks.machine.as_str(), None),
+        Some(networks) => (networks.machine.as_str(), networks.by_datagrams.then(|| scenario.protocol(None).to_string())),
         None => (Machine::bundled(MACHINE).unwrap_or_default(), Some(scenario.protocol(None).to_string())),
     };
     let request = SimulationRequest {

@@ -141,23 +141,26 @@ pub struct Chosen {
     pub ranks: Option<u32>,
     /// Whether the ranks use two networks instead of sending datagrams; no rank fails in this case.
     pub networks: bool,
+    /// Whether the machine is drawn at random; no rank fails in this case.
+    pub machines: bool,
 }
 
 impl Chosen {
     /// Returns the choice of a program, without other choices.
     pub const fn program(program: Program) -> Self {
-        Self { program: Some(program), faults: None, ranks: None, networks: false }
+        Self { program: Some(program), faults: None, ranks: None, networks: false, machines: false }
     }
 }
 
 /// Formats the choices as options of the command.
 impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { program, faults, ranks, networks } = self;
+        let Self { program, faults, ranks, networks, machines } = self;
         program.map_or(Ok(()), |program| write!(f, " --program {}", program.name()))?;
         faults.map_or(Ok(()), |faults| write!(f, " --faults {}", faults.name()))?;
         ranks.map_or(Ok(()), |ranks| write!(f, " --ranks {ranks}"))?;
-        f.write_str(if *networks { " --networks" } else { "" })
+        f.write_str(if *networks { " --networks" } else { "" })?;
+        f.write_str(if *machines { " --machines" } else { "" })
     }
 }
 
@@ -187,6 +190,7 @@ impl Scenario {
         let scenario =
             Self { seed, ranks, per_node, programs, faults, networks, encrypt, failure_limit, pause_max, rests, death };
         match seed % NETWORKS_ONE_IN {
+            1 => scenario.on_machine(),
             7 => scenario.by_networks(),
             15 => scenario.with(Program::Rails),
             _ => scenario,
@@ -216,7 +220,7 @@ impl Scenario {
     }
 
     /// Returns the same job with the choices applied.
-    pub fn chosen(self, Chosen { program, faults, ranks, networks }: Chosen) -> Self {
+    pub fn chosen(self, Chosen { program, faults, ranks, networks, machines }: Chosen) -> Self {
         let mut scenario = program.map_or_else(|| self.clone(), |program| self.clone().with(program));
         if let Some(kind) = faults {
             (scenario.faults, scenario.death) = (kind.faults(&mut Random::of(self.seed, 6 << 33)), None);
@@ -225,7 +229,11 @@ impl Scenario {
             (scenario.ranks, scenario.death) = (ranks, None);
             (scenario.faults.partitions, scenario.faults.slow) = Default::default();
         }
-        if networks { scenario.by_networks() } else { scenario }
+        match (networks, machines) {
+            (true, _) => scenario.by_networks(),
+            (_, true) => scenario.on_machine(),
+            _ => scenario,
+        }
     }
 
     /// Returns the same job with another program alone. No rank fails if the program does not support that. The program for several networks gets two
@@ -251,6 +259,13 @@ impl Scenario {
         let networks = Some(networks);
         let pause_max = Duration::from_nanoseconds(if random.one_in(4) { 0 } else { random.spread(SLOW_MAX_NS) });
         Self { faults: FaultInjection::default(), networks, encrypt: false, pause_max, death: None, ..self }
+    }
+
+    /// Returns the same job on a machine that is drawn at random, without failures of ranks.
+    fn on_machine(self) -> Self {
+        let (nodes, talks) = (self.ranks.div_ceil(self.per_node), self.programs.contains(&Program::Talks));
+        let networks = Some(Networks::drawn(&mut Random::of(self.seed, 7 << 33), nodes, talks));
+        Self { faults: FaultInjection::default(), networks, death: None, ..self }
     }
 
     /// Returns the protocol of the ranks. If `death` is given, the rank of the scenario's failure fails at that time.
@@ -321,7 +336,10 @@ impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let programs: Vec<_> = self.programs.iter().map(|program| program.name()).collect();
         write!(f, "{} on {} ranks, {} per node", programs.join(" then "), self.ranks, self.per_node)?;
-        if let Some(Networks { manners, refused, .. }) = &self.networks {
+        if let Some(Networks { machine, by_datagrams, .. }) = self.networks.as_ref().filter(|networks| networks.is_drawn) {
+            let by = if *by_datagrams { "datagrams" } else { "adapters" };
+            write!(f, " by {by} on a drawn machine ({})", machine.replace('\n', ";"))?;
+        } else if let Some(Networks { manners, refused, .. }) = &self.networks {
             let late = |manner: &Manner| {
                 format!("{} % up to {} late", f64::from(manner.delay_per_mille) / 10.0, Brief(manner.delay_max))
             };

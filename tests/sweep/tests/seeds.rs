@@ -55,6 +55,20 @@ fn every_program_holds_on_two_unruly_networks() {
     assert!(runs > 100 && lost > 100, "{runs} runs, {lost} packets lost");
 }
 
+/// Every program holds on machines that are drawn at random, and several threads simulate the same job there.
+#[test]
+fn every_program_holds_on_drawn_machines() {
+    let (mut runs, mut sent) = (0, 0);
+    for program in Program::ALL {
+        let chosen = Chosen { machines: true, ..Chosen::program(program) };
+        let (tally, violations) = swept(Plan { first: 2_000_000, seeds: 16, threads: 2, chosen });
+        assert_eq!(violations, [""; 0], "{}", program.name());
+        assert_eq!(tally.scenarios, 16, "{}", program.name());
+        (runs, sent) = (runs + tally.runs, sent + tally.sent);
+    }
+    assert!(runs > 200 && sent > 10_000, "{runs} runs, {sent} datagrams");
+}
+
 /// A signal of a context that the PE does not call again finds the send queue full, while the PE waits for its consequence in the default context.
 #[test]
 fn a_wait_for_memory_posts_the_operations_of_other_contexts() {

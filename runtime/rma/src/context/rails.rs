@@ -20,7 +20,8 @@ impl Context {
 
     /// Returns operations that use `rail` only: the request of a copy to the owner of its source uses this rail as well.
     ///
-    /// Operations through different rails are ordered only by [`after`](Self::after) and completion, not by [`fence`](Self::fence).
+    /// Operations through different rails are ordered only by [`after`](Self::after) and completion, not by [`fence`](Self::fence). In this respect,
+    /// operations whose rail the library chooses use a rail of their own, even if there is only one network.
     ///
     /// Cost: none through the best rail; through another rail to mapped memory, an operation of the transport.
     ///

@@ -58,8 +58,13 @@ impl SimulatedJob {
         let pending = self.operations.get_mut(number);
         let before = std::mem::replace(&mut pending.stage, OperationStage::AtTarget);
         if before == OperationStage::Early && pending.effective {
+            let is_finished = pending.completion.is_finished();
             self.show(number);
-            return self.complete(number);
+            // Otherwise a progress thread has not reported the end yet.
+            if is_finished {
+                self.complete(number);
+            }
+            return;
         }
         self.proceed_all(number);
     }

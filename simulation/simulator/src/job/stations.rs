@@ -92,8 +92,11 @@ impl SimulatedJob {
         self.note_failed_peers(changes);
     }
 
-    /// Records peers that have not answered for too long as failed.
+    /// Records peers that have not answered for too long as failed, and ends the job if datagrams do not reach a peer.
     pub(super) fn note_failed_peers(&mut self, changes: StationChanges) {
+        if let Some(&unreachable) = changes.unreachable_peers.first() {
+            self.fail(Fault::Unreachable(unreachable));
+        }
         for failed in changes.failed_peers {
             self.note_failed_rank(failed);
             self.fail(Fault::PeerLost(failed));

@@ -71,6 +71,8 @@ pub(crate) struct StationChanges {
     pub(crate) has_news: bool,
     /// Peers that have not answered for too long.
     pub(crate) failed_peers: Vec<Rank>,
+    /// Peers that answer, but that a datagram has not reached for too long.
+    pub(crate) unreachable_peers: Vec<Rank>,
 }
 
 impl Stations {
@@ -263,7 +265,7 @@ impl Stations {
                 // The simulator has no launcher that knows whether a silent rank is alive.
                 Event::Silent(other) => self.end(rank).conversations.handle_liveness(now, other, Liveness::Unknown),
                 Event::Lost(other) => changes.failed_peers.push(other),
-                Event::Unreachable(other) => unreachable!("nobody says that rank {other} is alive"),
+                Event::Unreachable(other) => changes.unreachable_peers.push(other),
             }
         }
     }

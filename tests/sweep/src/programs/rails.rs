@@ -67,7 +67,8 @@ impl Rails {
         let right = by(world.after(&wrong), second).put(data, &self.content(me, round, bytes))?;
         crew.pause();
         let last = match order {
-            Order::Fence if second != world.rails().all() => second,
+            // With a single rail, no rail stands for all.
+            Order::Fence if second.is_none() || second != world.rails().all() => second,
             _ => last,
         };
         let ordered = match order {
