@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not plain data (`Pod`), as global memory and messages need it",
     label = "has padding, bit patterns that are no value, or pointers; or does not derive the traits",
-    note = "types of your own derive `Clone, Copy, FromBytes, IntoBytes, Immutable`, with `#[repr(C)]` and `#[zerocopy(crate = \"pelago::zerocopy\")]`",
+    note = "your types derive `Clone, Copy, FromBytes, IntoBytes, Immutable`, with `#[repr(C)]` and `#[zerocopy(crate = \"pelago::zerocopy\")]`",
     note = "`bool`, `char` and enums have bit patterns that are no value: store an integer. A `GlobalPtr` is stored as its `address()`"
 )]
 pub trait Pod: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static {}
