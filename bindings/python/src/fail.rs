@@ -33,6 +33,8 @@ pub(crate) enum Fail {
     Ended,
     /// The calling thread does not own the object.
     ForeignThread,
+    /// The calling process was forked by the rank that owns the object.
+    ForeignProcess,
     /// A signal handler called the library while the rank waits inside it.
     Reentered,
 }
@@ -80,6 +82,9 @@ impl From<Fail> for PyErr {
             Fail::ForeignThread => {
                 PyRuntimeError::new_err("only the thread in which pelago.run called the function may use its objects")
             }
+            Fail::ForeignProcess => PyRuntimeError::new_err(
+                "a process that a rank has forked is no rank: only the rank itself may use the objects of its job",
+            ),
             Fail::Reentered => PyRuntimeError::new_err("a signal handler must not use pelago: the rank waits inside the library"),
         }
     }

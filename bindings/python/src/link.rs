@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
@@ -18,12 +18,17 @@ use pyo3::prelude::*;
 use crate::fail::Fail;
 use crate::rank::{Garbage, Rank};
 
+/// Number of forks on the way from the first process that called `run` to this one. A link with another number belongs to a parent of this process.
+pub(crate) static FORKS: AtomicU32 = AtomicU32::new(0);
+
 /// A function that is executed with a rank.
 type Work<'f> = dyn FnMut(&Rank<'_, '_>) + Send + 'f;
 
 /// The connection of every Python object to its rank.
 pub(crate) struct Link {
     owner: OnceLock<ThreadId>,
+    /// [`FORKS`] in the process that owns the link.
+    forks: u32,
     gate: Gate,
     garbage: Mutex<Vec<Garbage>>,
     /// Keeps the memory of the job mapped for NumPy arrays that outlive it.
@@ -55,7 +60,8 @@ impl Link {
 
     fn new(world: &World, gate: Gate) -> Self {
         let (rank, size, reach) = (world.rank().number(), world.size(), world.reach().clone());
-        Self { owner: OnceLock::new(), gate, garbage: Mutex::default(), _reach: reach, rank, size }
+        let forks = FORKS.load(Ordering::Relaxed);
+        Self { owner: OnceLock::new(), forks, gate, garbage: Mutex::default(), _reach: reach, rank, size }
     }
 
     /// Makes the calling thread the owner of the link.
@@ -86,12 +92,16 @@ impl Link {
     /// Calls `work` with the rank. Other threads of Python can run during the call.
     ///
     /// # Errors
-    /// The job has ended; the calling thread is not the owner; the errors of `work`.
+    /// The job has ended; the calling thread or process is not the owner; the errors of `work`.
     pub(crate) fn call<R: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&Rank<'_, '_>) -> Result<R, Fail> + Send,
     ) -> Result<R, Fail> {
+        // The thread that has forked has the number of the owner.
+        if self.forks != FORKS.load(Ordering::Relaxed) {
+            return Err(Fail::ForeignProcess);
+        }
         if self.owner.get() != Some(&thread::current().id()) {
             return Err(Fail::ForeignThread);
         }

@@ -9,9 +9,10 @@ use std::thread::Builder;
 use pelago::{Error, processes};
 use pyo3::exceptions::{PyRuntimeError, PySystemExit};
 use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
 
 use crate::fail::Fail;
-use crate::link::Link;
+use crate::link::{FORKS, Link};
 use crate::rank::{Arenas, Rank};
 use crate::world::World;
 
@@ -29,10 +30,26 @@ pub(crate) fn run(py: Python<'_>, function: Py<PyAny>) -> PyResult<Py<PyAny>> {
         return Err(PyRuntimeError::new_err("pelago.run is under way in this process already: a process takes part once"));
     }
     let _left = Leaving;
+    count_forks(py)?;
     let function = &function;
     let returned =
         py.detach(|| pelago::run(|world| if is_simulated { simulated(world, function) } else { process(world, function) }));
     Ok(returned?)
+}
+
+/// Lets processes count their forks, so that a child does not use the objects of a rank.
+fn count_forks(py: Python<'_>) -> PyResult<()> {
+    static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
+    if !IS_REGISTERED.swap(true, Ordering::Relaxed) {
+        let options = [("after_in_child", wrap_pyfunction!(note_fork, py)?)].into_py_dict(py)?;
+        py.import("os")?.call_method("register_at_fork", (), Some(&options))?;
+    }
+    Ok(())
+}
+
+#[pyfunction]
+fn note_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Whether this process takes part in a job. It has no second place in it.
@@ -60,11 +77,8 @@ fn process(world: &pelago::World, function: &Py<PyAny>) -> Result<Py<PyAny>, Fai
     let arenas = ManuallyDrop::new(Arenas::default());
     let rank = Rank::new(world, &arenas, true);
     let link = Link::to_process(&rank);
-    let (closing, number) = (Closing(&link), std::process::id());
+    let closing = Closing(&link);
     let returned = Python::attach(|py| call(py, function, &link));
-    if std::process::id() != number {
-        end_child(returned);
-    }
     drop(closing);
     end(rank, returned.is_ok());
     if returned.is_ok() {
@@ -74,18 +88,17 @@ fn process(world: &pelago::World, function: &Py<PyAny>) -> Result<Py<PyAny>, Fai
 }
 
 /// Ends a process that the function has forked, with the exit code that the interpreter would give: it must not leave the job in the name of the rank.
-fn end_child(returned: PyResult<Py<PyAny>>) -> ! {
-    Python::attach(|py| {
-        let code = match returned {
-            Ok(_) => 0,
-            Err(raised) => exit_code(py, &raised).unwrap_or_else(|| {
-                raised.display(py);
-                1
-            }),
-        };
-        flush(py);
-        let _does_not_return = py.import("os").and_then(|system| system.call_method1("_exit", (code,)));
-    });
+/// The state of the thread in the interpreter that the child inherits is used without a pause: a thread other than the first cannot attach again.
+fn end_child(py: Python<'_>, returned: PyResult<Py<PyAny>>) -> ! {
+    let code = match returned {
+        Ok(_) => 0,
+        Err(raised) => exit_code(py, &raised).unwrap_or_else(|| {
+            raised.display(py);
+            1
+        }),
+    };
+    flush(py);
+    let _does_not_return = py.import("os").and_then(|system| system.call_method1("_exit", (code,)));
     std::process::abort()
 }
 
@@ -139,7 +152,11 @@ fn end(rank: Rank<'_, '_>, is_good: bool) {
 /// Calls the function, and flushes its output: a process that ends because of another rank does not flush.
 fn call(py: Python<'_>, function: &Py<PyAny>, link: &Arc<Link>) -> PyResult<Py<PyAny>> {
     let world = py.import("pelago._world")?.getattr("World")?.call1((World::new(link.clone()),))?;
+    let rank = std::process::id();
     let returned = function.call1(py, (world,));
+    if std::process::id() != rank {
+        end_child(py, returned);
+    }
     flush(py);
     returned
 }

@@ -195,6 +195,13 @@ PARTS = """
         flag.wait_until(0, "==", 1)
         assert list(table.local[:, 1]) == [9, 9, 2, 9] and list(table.local[2]) == [1, 2, 3, 4]
         world.barrier()
+        whole = np.arange(16).reshape(4, 4)
+        table.put(right, whole, ...).wait()
+        assert np.array_equal(table.get(right, ...), whole)
+        world.barrier()
+        table.local[2] = [1, 2, 3, 4]
+        table.local[[0, 1, 3], 1] = 9
+        world.barrier()
         # Parts without elements, also behind the last row.
         for nothing in (np.s_[4:, 1:], np.s_[9:, 3], np.s_[2:2, :]):
             shape = np.empty((4, 4))[nothing].shape

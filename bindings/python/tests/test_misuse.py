@@ -28,13 +28,14 @@ MISUSE = """
         unsigned = world.array(4, np.uint64)
         box, grid = world.mailbox(0, slots=2, message_bytes=8), world.grid((16,))
         expect(TypeError, lambda: array.put(0, np.zeros(2, np.float32)))
-        for values in (0.5, 2.0, np.float64(2.0), [0.5], [2.0], "2", None, 1 << 64, np.array(2), np.array(True)):
+        for values in (0.5, 2.0, np.float64(2.0), [0.5], [2.0], "2", None, np.array(2), np.array(True)):
             expect(TypeError, lambda: words.put(0, values))
-        for values in (1 << 31, -(1 << 31) - 1, np.int64(1 << 31), [1 << 31], np.uint64(1 << 63)):
+        for values in (1 << 31, -(1 << 31) - 1, np.int64(1 << 31), [1 << 31], np.uint64(1 << 63), 1 << 64, [0, -1 << 64]):
             expect(OverflowError, lambda: words.put(0, values))
         for values in (-1, [-1], np.int8(-1)):
             expect(OverflowError, lambda: unsigned.put(0, values))
         expect(ValueError, lambda: array.put(0, np.zeros(8)[::2]))
+        expect(TypeError, lambda: world.array(4, (np.int32, (2,))))
         expect(IndexError, lambda: array.put(0, np.zeros(5)))
         expect(IndexError, lambda: array.put(0, [1.0], index=4))
         expect(IndexError, lambda: array.put(0, [1.0], index=-1))
@@ -213,6 +214,36 @@ def test_a_child_of_a_rank_ends_alone(real, end, code):
     ended = real.start(program, ranks=2)
     assert ended.returncode == 0 and sorted(ended.stdout.split()) == [str(code), "good", "good"], ended
     assert ended.stderr.count("ValueError: of a child") == (code == 1) and "panic" not in ended.stderr
+
+
+def test_a_child_of_a_rank_uses_no_object_of_the_rank(job):
+    program = """
+        import os, sys
+        import numpy as np, pelago
+
+        def main(world):
+            words = world.array(1, np.int64)
+            started = words.start_get(0)
+            if os.fork() == 0:
+                for act in (world.barrier, lambda: words.put(0, 1), started.wait, lambda: world.array(1), lambda: world.map()):
+                    try:
+                        act()
+                    except RuntimeError as error:
+                        assert "forked" in str(error), error
+                    else:
+                        raise AssertionError("a child acts as the rank")
+                del words, started
+                if world.rank == 1:
+                    sys.exit(5)
+                return
+            code = os.waitstatus_to_exitcode(os.wait()[1])
+            started.wait()
+            world.barrier()
+            print(code, words.local[0])
+
+        pelago.run(main)
+    """
+    assert job.lines(program, ranks=2) == ["0 0", "5 0"]
 
 
 def test_a_rank_that_exits_in_the_middle_of_the_job_ends_it(job):

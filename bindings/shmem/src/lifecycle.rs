@@ -215,7 +215,7 @@ fn bytes_of(text: &str) -> Option<u64> {
         _ => 1,
     };
     let bytes = number * factor as f64;
-    (bytes.is_finite() && bytes >= 1.0 && bytes < u64::MAX as f64 / 4.0).then_some((bytes as u64).next_multiple_of(PAGE_BYTES))
+    (bytes.is_finite() && bytes >= 1.0 && bytes < u64::MAX as f64 / 4.0).then(|| (bytes as u64).next_multiple_of(PAGE_BYTES))
 }
 
 /// Matches one initialization; the last finalization ends the use of the library. Collective.
@@ -291,6 +291,6 @@ mod tests {
             ["4096", "1k", "1.5K", "2m", "0.5g", "1T and more"].map(bytes_of),
             [Some(4096), Some(4096), Some(4096), Some(2 << 20), Some(512 << 20), Some(1 << 40)]
         );
-        assert_eq!(["", "k", "-1", "1.2.3", "0"].map(bytes_of), [None; 5]);
+        assert_eq!(["", "k", "-1", "1.2.3", "0", "99999999999999999999", "20000000t"].map(bytes_of), [None; 7]);
     }
 }

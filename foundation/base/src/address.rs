@@ -3,6 +3,8 @@
 use core::fmt;
 use core::ops::RangeInclusive;
 
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
 use crate::Rank;
 use crate::limits::{OFFSET_BITS_MIN, RANKS_MAX, SEGMENT_BITS_MAX, SEGMENT_BITS_MIN, SEGMENT_BYTES_MAX};
 
@@ -35,9 +37,9 @@ impl SegmentId {
 
 /// A location in the memory of the job: segment, rank and offset. All zero bits are the null address.
 ///
-/// It is one word, so that it can itself be stored in global memory and compare-and-swapped. The job's [`AddressLayout`] defines the meaning of
-/// its bits; an address is valid only in the job that created it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+/// It is plain data of one word, so that it can itself be stored in global memory, also as a field of a structure, and compare-and-swapped by its
+/// [`bits`](Self::bits). The job's [`AddressLayout`] defines the meaning of its bits; an address is valid only in the job that created it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(transparent)]
 pub struct GlobalAddress(u64);
 

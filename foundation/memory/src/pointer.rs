@@ -9,8 +9,8 @@ use crate::Pod;
 
 /// Global address of a value of type `T`.
 ///
-/// Invariant **M8**: the address is not null and its offset is a multiple of `align_of::<T>()`. It is one word; its
-/// [`bits`](Self::address) can be stored in global memory and turned into a pointer again with [`from_address`](Self::from_address).
+/// Invariant **M8**: the address is not null and its offset is a multiple of `align_of::<T>()`. It is therefore not [`Pod`]: its
+/// [`address`](Self::address) can be stored in global memory and turned into a pointer again with [`from_address`](Self::from_address).
 pub struct GlobalPtr<T> {
     address: GlobalAddress,
     value: PhantomData<fn() -> T>,

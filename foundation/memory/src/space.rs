@@ -58,12 +58,16 @@ impl Space {
     /// Gives back the range at `start` that `allocate` returned for `bytes` bytes.
     pub fn give_back(&mut self, start: u64, bytes: u64) {
         let Some(length) = self.reserved(bytes) else { return };
-        self.resting.push_back((start, length));
-        if self.resting.len() > self.resting_max
-            && let Some((start, length)) = self.resting.pop_front()
-        {
-            self.join(start, length);
+        if self.resting_max == 0 {
+            return self.join(start, length);
         }
+        // The oldest one leaves first: otherwise a full queue would double its memory for one more entry.
+        if self.resting.len() >= self.resting_max
+            && let Some((oldest, its_length)) = self.resting.pop_front()
+        {
+            self.join(oldest, its_length);
+        }
+        self.resting.push_back((start, length));
     }
 
     /// Returns the size of the range for `bytes` bytes, including its gap.
@@ -127,6 +131,21 @@ mod tests {
             space.give_back(other, 8);
         }
         assert_eq!(space.allocate(8), Some(first), "three others were given back after it");
+    }
+
+    #[test]
+    fn the_queue_of_resting_ranges_is_no_longer_than_its_limit() {
+        let mut space = small(1 << 20, 64);
+        for _ in 0..1000 {
+            let start = space.allocate(8).unwrap();
+            space.give_back(start, 8);
+        }
+        assert_eq!((space.resting.len(), space.resting.capacity()), (64, 64));
+        let mut space = small(4, 0);
+        for _ in 0..100 {
+            assert_eq!(space.allocate(8), Some(0), "none rests");
+            space.give_back(0, 8);
+        }
     }
 
     #[test]

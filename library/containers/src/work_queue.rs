@@ -209,7 +209,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         let WorkSettings { own, shared, chunk } = settings;
         if !shared.is_power_of_two() || shared > SHARED_MAX || !(1..=shared).contains(&chunk) || own < 2 * chunk {
             return Err(Error::Invalid(
-                "the shared tasks of a work queue are a power of two up to 1,048,576, not fewer than a chunk, and there are two chunks of own tasks",
+                "a work queue needs: chunk at least 1; shared a power of two, from chunk to 1,048,576; own at least two chunks",
             ));
         }
         Ok(Self {

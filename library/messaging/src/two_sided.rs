@@ -91,7 +91,7 @@ pub struct Received {
     pub from: Rank,
     /// The tag that the sender gave it.
     pub tag: u32,
-    /// The number of earlier messages of the sender to this rank.
+    /// The number of earlier messages of the sender to this rank, modulo 2³².
     pub number: u32,
     /// The content.
     pub bytes: Vec<u8>,

@@ -10,7 +10,7 @@ use pelago_base::{Counters, Rank};
 use pelago_kit::{Count, Trace};
 pub(crate) use pelago_launch::tell_fault;
 use pelago_launch::{
-    CopyMode, LaunchSettings, LocalBootstrap, OsClock, OsWait, ProgressMode, TransportChoice, adopted_rank, names,
+    CopyMode, LaunchSettings, LocalBootstrap, OsClock, OsWait, ProgressMode, TransportChoice, adopted_rank, names, with_remedy,
 };
 use pelago_memory::Reach;
 use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport, TrustedTransport, Wait};
@@ -59,7 +59,7 @@ pub(crate) fn join() -> Result<Joined, Error> {
         transport => transport.mapped_ranks(rank),
     };
     let reach = local.host().reach().part(mapped);
-    let (mut transport, network) = transport(&settings, &mut local, &reach, clock).map_err(|error| start(&refused(error)))?;
+    let (mut transport, network) = transport(&settings, &mut local, &reach, clock).map_err(|error| start(&with_remedy(error)))?;
     scrub_stack();
     if let Some(network) = network.clone() {
         wait.count_network(move || network());
@@ -101,16 +101,6 @@ pub(crate) fn once() -> Result<(), Error> {
     }
     let why = "this process has joined it before, and takes part once; one call of pelago::run has to do all of the work";
     Err(BootstrapError::Start(why.into()).into())
-}
-
-/// Adds the remedy to the error of a transport whose progress thread could not be started.
-fn refused(error: std::io::Error) -> std::io::Error {
-    match error.kind() {
-        std::io::ErrorKind::WouldBlock => std::io::Error::other(format!(
-            "{error}: no further thread may be started; start fewer ranks, raise the limit (ulimit -u, or pids.max), or use --progress manual"
-        )),
-        _ => error,
-    }
 }
 
 /// Overwrites data that earlier calls have left on the stack below this frame: the key of the job has been passed by value, and a core dump

@@ -30,5 +30,6 @@ pub use rank::foreign_launcher::ForeignLauncher;
 pub use rank::launch_report::{LaunchReport, LaunchWay};
 pub use rank::meeting_secret::SecretSource;
 pub use system::clock::OsClock;
+pub use system::exhausted::with_remedy;
 pub use system::network::{IpNetwork, IpNetworkError};
 pub use system::wait::OsWait;

@@ -115,6 +115,40 @@ fn a_launcher_whose_parent_ignores_how_children_end() {
     ignoring(&["run", "-n", "2", RANK, "code", "1", "7"]).expect(1, line);
 }
 
+/// Processes inherit blocked signals: the launcher ends nevertheless, and the ranks do before they are killed.
+#[test]
+fn a_launcher_whose_parent_blocks_signals() {
+    for shell in [None, Some("env PELAGO_TEST_HOST={host}")] {
+        let hosts = shell.map_or(Vec::new(), |shell| vec!["--hosts", "a:1,b:1", "--remote-shell", shell]);
+        let script = "trap 'echo rank ended; exit 0' TERM; echo rank $$; while :; do sleep 0.01; done";
+        let (job, mark) = pelago(&[&["run", "-n", "2"][..], &hosts, &["sh", "-c", script]].concat());
+        let [ignored, command @ ..] = &job.get_args().collect::<Vec<_>>()[..] else { unreachable!("env has an option") };
+        let mut blocking = std::process::Command::new("env");
+        // In this order: signals that have their default dispositions again are not blocked either.
+        blocking.arg(ignored).args(["env", "--block-signal=HUP,INT,TERM,QUIT,ALRM"]).args(command).env(MARK, &mark);
+        let job = crate::Running::of(2, (blocking, mark));
+        job.signal_launcher(Signal::TERM);
+        let (status, ended) = job.end();
+        assert_eq!((status.code(), ended.output.matches("rank ended").count()), (Some(130), 2), "{ended:?}");
+    }
+}
+
+/// A process in a session of its own does not end with its rank.
+#[test]
+fn a_rank_that_joins_when_its_job_has_ended() {
+    let late = "echo > \"$1/left\"; until [ -e \"$1/ended\" ]; do sleep 0.01; done; exec \"$0\" nothing";
+    let leave = format!("setsid sh -c '{late}' \"$0\" \"$1\" & until [ -e \"$1/left\" ]; do sleep 0.01; done");
+    let script = format!("[ $PELAGO_RANK = 0 ] || {{ {leave}; }}; exit 0");
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("late {}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (mut command, mark) = pelago(&["run", "-n", "2", "sh", "-c", &script, PROGRAM, folder.to_str().unwrap()]);
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+    std::fs::write(folder.join("ended"), "").unwrap();
+    wait_until_gone(&mark);
+    std::fs::remove_dir_all(folder).unwrap();
+    assert_eq!(status.code(), Some(1));
+}
+
 #[test]
 fn a_job_over_its_time_limit() {
     let line = "the time limit of 0.5 s has passed; the job was ended";

@@ -55,6 +55,17 @@ fn datagrams_that_the_system_drops_are_named() {
     assert!(ended.code == Some(2) && ended.error.contains(line), "{ended:?}");
 }
 
+/// Several hosts may write to one terminal at once.
+#[test]
+fn a_line_is_written_at_once() {
+    let (ours, theirs) = std::os::unix::net::UnixDatagram::pair().unwrap();
+    let (mut command, _) = crate::pelago(&["run", "-n", "1", "/no/such/program"]);
+    command.stderr(std::os::fd::OwnedFd::from(theirs)).status().unwrap();
+    let mut written = [0; 1024];
+    let bytes = ours.recv(&mut written).unwrap();
+    assert_eq!(&written[..bytes], b"pelago: cannot run /no/such/program: No such file or directory\n");
+}
+
 /// The remote shell passes all words as one to a shell on the host, like ssh.
 #[test]
 fn a_remote_path_may_contain_blanks() {

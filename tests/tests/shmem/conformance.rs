@@ -177,6 +177,15 @@ fn executables_at_fixed_addresses_have_symmetric_variables() {
     conforms_as("waits", &["-no-pie", "-fno-pie"], "waits-fixed", &TRANSPORTS, &[2]);
 }
 
+/// The library moves the gaps that AddressSanitizer puts between variables with the variables, and accesses no other memory that the sanitizer protects.
+#[test]
+fn programs_run_under_sanitizers() {
+    let flags = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    for group in ["transfers", "waits", "teams"] {
+        conforms_as(group, &flags, &format!("{group}-sanitized"), &["shm", "udp"], &[1, 3]);
+    }
+}
+
 /// Runs every group with this subcommand and its options.
 fn all_conform(groups: &[&str], how: &str, sizes: &[u32], start: &str, options: &[&str]) {
     for group in groups {

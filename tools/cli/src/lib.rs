@@ -91,7 +91,7 @@ struct Refused(String);
 
 /// Executes the command line.
 pub fn main() -> ExitCode {
-    pelago_launch::launcher::keep_ends_of_children();
+    pelago_launch::launcher::reset_inherited_signals();
     match parse().map(|arguments| arguments.command) {
         Ok(Command::Run(run)) => run.main(),
         Ok(Command::Sim(sim)) => sim.main(),
@@ -133,9 +133,9 @@ fn end_with(parent: i32, signal: Signal) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Writes a line to standard error; a closed standard error is no error.
+/// Writes a line to standard error, by one call of the system: other processes of the job may write there too. A closed standard error is no error.
 fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "pelago: {line}");
+    let _ = std::io::stderr().write_all(format!("pelago: {line}\n").as_bytes());
 }
 
 /// Replaces control characters, which a terminal or the reader of a file would obey: for texts of other programs.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ _ACCUMULATED = ("int32", "uint32", "int64", "uint64", "float32", "float64")
 def plain(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """The dtype, if its elements are nothing but bytes."""
     found = np.dtype(dtype)
+    if found.subdtype is not None:
+        raise TypeError(f"elements of {found} are arrays themselves: give their lengths in the shape")
     if found.hasobject or found.itemsize == 0:
         raise TypeError(f"elements of {found} are no plain data: other ranks cannot use what they point to")
     return found
@@ -37,6 +40,9 @@ def elements(values: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
             raise ValueError("the array is not C-contiguous: copy it (np.ascontiguousarray)")
         return values
     found = np.asarray(values)
+    # NumPy has no type for integers of more than 64 bits.
+    if dtype.kind in "iu" and found.size and found.dtype.hasobject and all(isinstance(value, int) for value in found.flat):
+        raise OverflowError(f"a value does not fit {dtype}")
     # Integers of any width and sign are compared after the conversion.
     if dtype.kind in "SU" and found.dtype.kind not in "SU":
         raise TypeError(f"values of {found.dtype} where {dtype} is needed")
@@ -189,7 +195,7 @@ class SymmetricArray:
         """Reads `count` elements of `rank` from the flat index `index` on, by default all that follow, or the elements that slices select (``np.s_[1:, 0]``);
         into `out`, if it is given.
         """
-        if isinstance(index, (slice, tuple)):
+        if isinstance(index, (slice, EllipsisType, tuple)):
             if count is not None:
                 raise ValueError("slices say how many elements there are: give no count")
             first, blocks, shape = part(index, self._shape, self._dtype.itemsize)
@@ -215,7 +221,7 @@ class SymmetricArray:
     def _placed(self, values: npt.ArrayLike, index: Index) -> tuple[int, Blocks | None, npt.NDArray[Any]]:
         """The first byte, the blocks if slices select them, and the elements to be written there."""
         data = elements(values, self._dtype)
-        if not isinstance(index, (slice, tuple)):
+        if not isinstance(index, (slice, EllipsisType, tuple)):
             return self._offset(index), None, data
         first, blocks, shape = part(index, self._shape, self._dtype.itemsize)
         if data.ndim == 0:

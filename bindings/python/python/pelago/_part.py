@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import operator
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
-Index = int | slice | tuple[Any, ...]
+Part = slice | EllipsisType | tuple[Any, ...]
+Index = int | Part
 Blocks = tuple[int, list[int], list[int]]
 
 # Dimensions of one transfer, besides the elements that are adjacent.
 _DIMENSIONS = 3
 
 
-def part(index: Index, shape: tuple[int, ...], element: int) -> tuple[int, Blocks, tuple[int, ...]]:
+def part(index: Part, shape: tuple[int, ...], element: int) -> tuple[int, Blocks, tuple[int, ...]]:
     """The first byte, the blocks in bytes, and the shape of what `index` selects of an array of `shape`, in the way of NumPy."""
     chosen = index if isinstance(index, tuple) else (index,)
     gaps = [place for place, one in enumerate(chosen) if one is Ellipsis]

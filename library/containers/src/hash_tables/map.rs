@@ -24,7 +24,8 @@ use crate::GlobalHeap;
 /// waits for another only while that one writes the value of the same key. If a rank is lost while it writes the value of a key, all operations on that
 /// key fail with the loss of that rank.
 ///
-/// Dropping it frees the buckets; the memory of its keys stays in the heap, unless [`clear`](Self::clear) has freed it before.
+/// The memory of a removed key is kept for the same key, and only [`clear`](Self::clear) frees it: a map through which ever different keys pass fills its
+/// heap. Dropping the map frees the buckets; the memory of its keys stays in the heap, unless [`clear`](Self::clear) has freed it before.
 pub struct GlobalMap<'h, 'w, K, V> {
     table: Table<'h, 'w>,
     pairs: PhantomData<fn(K) -> V>,

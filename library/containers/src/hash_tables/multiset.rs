@@ -10,7 +10,8 @@ use super::bulk::BULK_MAX;
 use super::table::Table;
 use crate::GlobalHeap;
 
-/// Keys with counts, spread over all ranks. A removed key has the count 0, which is equivalent to an absent key.
+/// Keys with counts, spread over all ranks. A removed key has the count 0, which is equivalent to an absent key; its memory is kept for the same key,
+/// and only [`clear`](Self::clear) frees it.
 ///
 /// All ranks may use it concurrently; every operation is linearizable: it takes effect at one moment between its call and its return.
 ///

@@ -11,7 +11,7 @@ use crate::{GlobalHeap, GlobalMultiset};
 
 /// A set of keys, spread over all ranks. All ranks may use it concurrently; every operation is linearizable.
 ///
-/// It is a multiset whose counts are 0 and 1; [`clear`](Self::clear) frees the memory of its keys, dropping it does not.
+/// It is a multiset whose counts are 0 and 1; [`clear`](Self::clear) frees the memory of its keys, removing keys and dropping the set do not.
 pub struct GlobalSet<'h, 'w, K> {
     counts: GlobalMultiset<'h, 'w, K>,
 }

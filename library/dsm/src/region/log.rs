@@ -137,9 +137,20 @@ impl<'w> Log<'w> {
             rest = later;
         }
         self.world.wait_all(&puts)?;
-        self.own.push(start..start + count);
+        self.remember(start..start + count);
         self.sent += count;
         Ok(())
+    }
+
+    /// Records notes of this rank. A rank that never reads keeps at most as many ranges as the ring has notes.
+    fn remember(&mut self, notes: Range<u64>) {
+        match self.own.last_mut() {
+            Some(last) if last.end == notes.start => return last.end = notes.end,
+            // Notes of others are between them, and there are more than the ring has: the next read treats every page as changed (N3).
+            Some(_) if notes.end - self.read > self.ring as u64 => self.own.clear(),
+            _ => {}
+        }
+        self.own.push(notes);
     }
 
     /// Reads the notes of other ranks since the last call.
@@ -274,6 +285,29 @@ mod tests {
             if world.rank() != rank {
                 assert_eq!(follow(&mut log), [Change::All]);
                 assert_eq!(follow(&mut log), []);
+            }
+            world.barrier().unwrap();
+        });
+    }
+
+    /// Rank 0 appends and never reads, alone and with notes of another rank in between.
+    #[test]
+    fn what_a_rank_remembers_of_its_own_notes_has_a_bound() {
+        run(Platform::Mapped, 2, |world| {
+            let [mut alone, mut mixed] = [(); 2].map(|()| Log::new(world, 1, NoteLayout::new(512)).unwrap());
+            if world.rank() == Rank::new(0) {
+                for _ in 0..3 * alone.ring {
+                    alone.append(&[Change::Page(0, 0..1)]).unwrap();
+                    mixed.append(&[Change::Page(0, 0..1)]).unwrap();
+                    world.fetch_add(mixed.at, 1).unwrap().wait().unwrap();
+                }
+                assert_eq!(alone.own, [0..3 * alone.ring as u64]);
+                assert!(mixed.own.len() <= mixed.ring, "{} ranges", mixed.own.len());
+                let mut told = Vec::new();
+                alone.follow(|change| told.push(change)).unwrap();
+                assert_eq!(told, [], "all notes are its own");
+                mixed.follow(|change| told.push(change)).unwrap();
+                assert_eq!(told, [Change::All]);
             }
             world.barrier().unwrap();
         });

@@ -44,6 +44,8 @@ struct Page<T> {
     whole: bool,
     /// Whether this rank has ever used the page.
     used: bool,
+    /// Whether the page is in the list of stale pages that were used.
+    listed: bool,
 }
 
 /// The ranks that use a page.
@@ -107,7 +109,8 @@ pub(super) struct Table<T> {
     page_length: usize,
     /// Pages that were written since the last release and are not kept.
     written: Vec<u32>,
-    /// Stale pages that were used, for [`Coherence::Update`](super::Coherence::Update).
+    /// Used pages that have become stale since the last [`fetch_used`](Self::fetch_used), each once, also if they were fetched since; for
+    /// [`Coherence::Update`](super::Coherence::Update).
     behind: Vec<u32>,
     /// Twins that are no longer in use.
     spare: Vec<Box<[T]>>,
@@ -154,7 +157,7 @@ impl<T: Pod> Table<T> {
             let (released, behind, twin) = (released.at(home, slots[home.index()] * page_length), 0..0, None);
             slots[home.index()] += 1;
             let users = PageUsers::AllRanks;
-            Page { released, home, behind, twin, users, written: false, whole: false, used: false }
+            Page { released, home, behind, twin, users, written: false, whole: false, used: false, listed: false }
         });
         let table = Self { me: world.rank(), private, pages: pages.collect(), page_length, ..Self::default() };
         Ok((table, released))
@@ -291,7 +294,8 @@ impl<T: Pod> Table<T> {
         }
         if page.behind.is_empty() {
             page.behind = elements;
-            if page.used {
+            if page.used && !page.listed {
+                page.listed = true;
                 self.behind.push(number as u32);
             }
         } else {
@@ -302,6 +306,7 @@ impl<T: Pod> Table<T> {
     /// Fetches the stale elements of all pages that were ever used.
     pub(super) fn fetch_used(&mut self, context: &Context) -> Result<()> {
         while let Some(number) = self.behind.pop() {
+            self.pages[number as usize].listed = false;
             self.fetch_page(context, number as usize)?;
         }
         Ok(())
@@ -510,9 +515,30 @@ fn carve<'a, T, const R: usize, const W: usize>(
 
 #[cfg(test)]
 mod tests {
+    use pelago_test_support::threads::{Platform, run};
     use proptest::prelude::*;
 
     use super::*;
+
+    /// A page that others change and this rank reads, again and again, is listed once.
+    #[test]
+    fn the_list_of_stale_pages_is_bounded_by_the_pages() {
+        run(Platform::Mapped, 1, |world| {
+            let private = Private::Own(vec![0_u64; 64].into_boxed_slice());
+            let (mut table, _released) = Table::new(world, private, 16, Homes::Blocks).unwrap();
+            for number in 0..100 {
+                table.change(Change::Page(number % 4, 0..3));
+                table.fetch(world, &(0..64)).unwrap();
+            }
+            assert_eq!(table.behind.len(), 4);
+            table.change(Change::All);
+            table.fetch_used(world).unwrap();
+            assert!(table.behind.is_empty() && table.pages.iter().all(|page| page.behind.is_empty()));
+            table.change(Change::Page(2, 0..1));
+            table.fetch_used(world).unwrap();
+            assert!(table.pages[2].behind.is_empty(), "a page is listed again");
+        });
+    }
 
     fn runs(before: &[u16], now: &[u16]) -> Vec<Range<usize>> {
         Runs { before, now, next: 0 }.collect()

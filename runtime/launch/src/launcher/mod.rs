@@ -33,7 +33,7 @@ pub use self::error::LaunchError;
 pub use self::job::outcome::{FailureCause, JobOutcome, ProcessLocation, RankProcess};
 pub use self::job_view::{JobView, JobViewError, RankView};
 pub use self::local_job::LocalJob;
-pub use self::process::signals::{LateSignals, keep_ends_of_children};
+pub use self::process::signals::{LateSignals, reset_inherited_signals};
 pub use self::system::call_error::SystemCallError;
 pub use self::system::system_calls;
 

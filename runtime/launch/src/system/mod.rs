@@ -9,8 +9,10 @@
 //! | `network` | the addresses of a host, and their reachability from other hosts |
 //! | `udp_ports` | sockets on consecutive ports |
 //! | `job_key` | the secret of a job |
+//! | `exhausted` | remedies where no more threads or open files are allowed |
 
 pub(crate) mod clock;
+pub(crate) mod exhausted;
 pub(crate) mod job_key;
 pub(crate) mod network;
 pub(crate) mod process_stat;

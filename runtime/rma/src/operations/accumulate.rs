@@ -26,6 +26,10 @@ pub enum Accumulation {
 }
 
 /// A number type for [`Context::accumulate`]: `u32`, `i32`, `u64`, `i64`, `f32` or `f64`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number that accumulations work on",
+    label = "not one of `u32`, `i32`, `u64`, `i64`, `f32`, `f64`"
+)]
 pub trait Number: Pod + sealed::Sealed {
     /// The word of its bits.
     #[doc(hidden)]

@@ -130,6 +130,8 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
             self.pump()?;
             self.act();
         }
+        // A process that has left the group of its rank is not ended with it: it may join only now, or wait for ranks that have ended.
+        self.host.fail(Fault::Aborted);
         self.collect()?;
         self.drain()?;
         Ok(self.controller)

@@ -3,7 +3,8 @@
 //! - **N1** A handler calls only `alarm`, which is permitted in a signal handler.
 //! - **N2** The alarm that the first signal sets ends any wait of the launcher; the kernel and the guard then end the remaining
 //!   ranks.
-//! - **N3** The disposition of SIGCHLD changes from ignored to the default one, in which no handler runs.
+//! - **N3** The disposition of SIGCHLD changes from ignored to the default one, in which no handler runs. Sets of signals are initialized before they
+//!   are read.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -37,7 +38,7 @@ impl Signals {
     /// Watches the signals, except those that the parent process set to be ignored (`nohup`). SIGQUIT is watched in any case: it ends nothing, and
     /// shells let their background jobs ignore it.
     pub(crate) fn watch() -> io::Result<Self> {
-        keep_ends_of_children();
+        reset_inherited_signals();
         let mut signals = Self { watched: Vec::new(), handlers: Vec::new() };
         signals.handlers.push(flag::register_conditional_shutdown(SIGALRM, INTERRUPTED, Arc::new(AtomicBool::new(true)))?);
         for signal in requests() {
@@ -78,15 +79,24 @@ impl Drop for Signals {
     }
 }
 
-/// Lets the kernel keep how each child process ends until this process asks for it. If the parent process set SIGCHLD to be ignored, which processes
-/// inherit, the kernel would forget it.
-pub fn keep_ends_of_children() {
+/// Undoes two settings that a process may inherit from its parent: ignored SIGCHLD, with which the kernel forgets the ends of children before this
+/// process asks for them, and blocked signals, which would not reach this process. Processes that it starts inherit the result.
+pub fn reset_inherited_signals() {
     // SAFETY: N3; `sigaction` only reads the disposition, into memory for which zeros are a valid value.
     unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
         if libc::sigaction(SIGCHLD, std::ptr::null(), &mut now) == 0 && now.sa_sigaction == libc::SIG_IGN {
             libc::signal(SIGCHLD, libc::SIG_DFL);
         }
+    }
+    // SAFETY: N3.
+    unsafe {
+        let mut blocked: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut blocked);
+        for signal in [SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGALRM] {
+            libc::sigaddset(&mut blocked, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &blocked, std::ptr::null_mut());
     }
 }
 
