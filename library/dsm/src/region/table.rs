@@ -42,10 +42,16 @@ struct Page<T> {
     users: PageUsers,
     /// Whether the page was written while it was kept, so that all of it is to be released.
     whole: bool,
-    /// Whether this rank has ever used the page.
-    used: bool,
-    /// Whether the page is in the list of stale pages that were used.
-    listed: bool,
+    usage: Usage,
+}
+
+/// Whether this rank has ever used a page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Usage {
+    Never,
+    Used,
+    /// Used, and in the list of stale pages.
+    Listed,
 }
 
 /// The ranks that use a page.
@@ -157,7 +163,7 @@ impl<T: Pod> Table<T> {
             let (released, behind, twin) = (released.at(home, slots[home.index()] * page_length), 0..0, None);
             slots[home.index()] += 1;
             let users = PageUsers::AllRanks;
-            Page { released, home, behind, twin, users, written: false, whole: false, used: false, listed: false }
+            Page { released, home, behind, twin, users, written: false, whole: false, usage: Usage::Never }
         });
         let table = Self { me: world.rank(), private, pages: pages.collect(), page_length, ..Self::default() };
         Ok((table, released))
@@ -294,8 +300,8 @@ impl<T: Pod> Table<T> {
         }
         if page.behind.is_empty() {
             page.behind = elements;
-            if page.used && !page.listed {
-                page.listed = true;
+            if page.usage == Usage::Used {
+                page.usage = Usage::Listed;
                 self.behind.push(number as u32);
             }
         } else {
@@ -306,7 +312,7 @@ impl<T: Pod> Table<T> {
     /// Fetches the stale elements of all pages that were ever used.
     pub(super) fn fetch_used(&mut self, context: &Context) -> Result<()> {
         while let Some(number) = self.behind.pop() {
-            self.pages[number as usize].listed = false;
+            self.pages[number as usize].usage = Usage::Used;
             self.fetch_page(context, number as usize)?;
         }
         Ok(())
@@ -321,7 +327,10 @@ impl<T: Pod> Table<T> {
     }
 
     fn fetch_page(&mut self, context: &Context, number: usize) -> Result<()> {
-        self.pages[number].used = true;
+        let usage = &mut self.pages[number].usage;
+        if *usage == Usage::Never {
+            *usage = Usage::Used;
+        }
         let Range { start, end } = self.pages[number].behind.clone();
         if start == end {
             return Ok(());

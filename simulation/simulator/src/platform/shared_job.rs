@@ -98,30 +98,40 @@ impl SharedJob {
     }
 
     /// Lets the time pass for which the core of the running rank works for `duration`.
-    pub(super) fn pass(&self, duration: Duration) {
+    fn pass(&self, duration: Duration) {
+        self.pass_suspended(duration, fiber::suspend);
+    }
+
+    /// As `pass`, for calls of the transport: while one lasts, no other thread of the rank runs, as contexts of several threads share the transport
+    /// behind a lock.
+    pub(super) fn pass_in_transport(&self, duration: Duration) {
+        self.pass_suspended(duration, fiber::suspend_alone);
+    }
+
+    fn pass_suspended(&self, duration: Duration, suspend: fn()) {
         let job = self.job();
         let Some(rank) = job.running else { return };
         let until = job.busy_until(rank, duration);
         drop(job);
-        self.sleep_until(rank, until);
+        self.sleep_until(rank, until, suspend);
     }
 
-    /// Lets time pass for the running rank, whose core does nothing meanwhile.
-    pub(super) fn wait_for(&self, duration: Duration) {
+    /// Lets time pass for the running rank, whose core does nothing meanwhile, in a call of the transport.
+    pub(super) fn wait_in_transport(&self, duration: Duration) {
         let job = self.job();
         let Some(rank) = job.running else { return };
         let until = job.now() + duration;
         drop(job);
-        self.sleep_until(rank, until);
+        self.sleep_until(rank, until, fiber::suspend_alone);
     }
 
-    fn sleep_until(&self, rank: Rank, until: Instant) {
+    fn sleep_until(&self, rank: Rank, until: Instant, suspend: fn()) {
         loop {
             let mut job = self.job();
             // A rank with several threads may wake earlier.
             job.sleep(rank, until);
             drop(job);
-            fiber::suspend();
+            suspend();
             if self.job().now() >= until || self.fault().is_some() {
                 return;
             }
@@ -142,7 +152,7 @@ impl SharedJob {
     /// Lets the time pass for which an operation keeps the core of the rank busy.
     pub(super) fn stay_busy(&self, duration: Duration) {
         if duration > Duration::ZERO {
-            self.pass(duration);
+            self.pass_in_transport(duration);
         }
     }
 
