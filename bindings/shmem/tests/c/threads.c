@@ -5,8 +5,8 @@
 #define THREADS 3
 #define TIMES 100
 
-static long counters[THREADS + 1], inbox[THREADS][TIMES], signals_seen;
-static uint64_t signals[THREADS];
+static long counters[THREADS + 1], inbox[THREADS][TIMES], copies[THREADS][TIMES], signals_seen;
+static uint64_t signals[THREADS], pieces[THREADS];
 
 static void *run(void *argument) {
     long number = (long)argument;
@@ -25,6 +25,8 @@ static void *run(void *argument) {
             CHECK(inbox[number][i] == 1000L * left + i);
         }
     }
+    for (long i = 0; i < TIMES; i++)
+        shmem_ctx_putmem_signal_nbi(ctx, copies[number] + i, inbox[number] + i, sizeof(long), pieces + number, 1, SHMEM_SIGNAL_ADD, right);
     shmem_ctx_quiet(ctx);
     if (number > 0)
         shmem_ctx_destroy(ctx);
@@ -43,7 +45,7 @@ int main(int count, char **arguments) {
         CHECK(pthread_join(threads[i], NULL) == 0);
     shmem_barrier_all();
     for (int i = 0; i < THREADS; i++)
-        CHECK(counters[i] == TIMES);
+        CHECK(counters[i] == TIMES && pieces[i] == TIMES);
     CHECK(shmem_g(counters + THREADS, 0) == (long)THREADS * TIMES * shmem_n_pes());
     shmem_barrier_all();
     signals_seen = 1;
