@@ -248,7 +248,7 @@ impl Scenario {
     /// Returns the same job by two networks, with frequent delays of ranks, and without failures of ranks. The operations of a program in C have the
     /// order that the networks give them: its transport is not wrapped.
     fn by_networks(self) -> Self {
-        if self.networks.is_some() {
+        if self.networks.as_ref().is_some_and(|networks| !networks.is_drawn) {
             return self;
         }
         let mut random = Random::of(self.seed, 3 << 33);

@@ -55,11 +55,11 @@ fn every_program_holds_on_two_unruly_networks() {
     assert!(runs > 100 && lost > 100, "{runs} runs, {lost} packets lost");
 }
 
-/// Every program holds on machines that are drawn at random, and several threads simulate the same job there.
+/// Every program in Rust holds on machines that are drawn at random, and several threads simulate the same job there.
 #[test]
 fn every_program_holds_on_drawn_machines() {
     let (mut runs, mut sent) = (0, 0);
-    for program in Program::ALL {
+    for program in Program::ALL.into_iter().filter(|program| !matches!(program, Program::Acp(_) | Program::Shmem(_))) {
         let chosen = Chosen { machines: true, ..Chosen::program(program) };
         let (tally, violations) = swept(Plan { first: 2_000_000, seeds: 16, threads: 2, chosen });
         assert_eq!(violations, [""; 0], "{}", program.name());
