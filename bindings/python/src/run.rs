@@ -40,9 +40,10 @@ pub(crate) fn run(py: Python<'_>, function: Py<PyAny>) -> PyResult<Py<PyAny>> {
 /// Lets processes count their forks, so that a child does not use the objects of a rank.
 fn count_forks(py: Python<'_>) -> PyResult<()> {
     static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
-    if !IS_REGISTERED.swap(true, Ordering::Relaxed) {
+    if !IS_REGISTERED.load(Ordering::Relaxed) {
         let options = [("after_in_child", wrap_pyfunction!(note_fork, py)?)].into_py_dict(py)?;
         py.import("os")?.call_method("register_at_fork", (), Some(&options))?;
+        IS_REGISTERED.store(true, Ordering::Relaxed);
     }
     Ok(())
 }

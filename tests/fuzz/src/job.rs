@@ -256,8 +256,9 @@ impl Job {
                 Some(Event::Silent(peer)) => {
                     self.endpoints[rank].handle_liveness(self.now, peer, Liveness::Unknown);
                 }
-                Some(Event::Unreachable(peer)) => panic!("nobody says that rank {peer} is alive"),
-                Some(Event::Lost(peer)) => assert!(!self.is_sound, "rank {peer} is lost to {rank}, but it is there"),
+                Some(Event::Lost(peer) | Event::Unreachable(peer)) => {
+                    assert!(!self.is_sound, "rank {peer} is lost to {rank}, or out of its reach, but it is there");
+                }
             }
         }
         panic!("there is no end to what {rank} tells");

@@ -41,7 +41,8 @@ const MARGIN: Duration = Duration::from_milliseconds(100);
 /// Number of scenarios of which one runs twice.
 const REPEATED: u64 = 50;
 
-/// Number of seeds of which a quarter runs twice on drawn machines: a multiple of the number by which seeds have such machines.
+/// Of so many consecutive seeds, those in the first quarter run twice if their machine is drawn. Must be more than 16: of sixteen seeds one has a drawn machine
+/// by itself, always at the same place.
 const DIVIDED_ONE_IN: u64 = 64;
 
 /// Statistics of scenarios.

@@ -224,12 +224,17 @@ impl Scenario {
         let mut scenario = program.map_or_else(|| self.clone(), |program| self.clone().with(program));
         if let Some(kind) = faults {
             (scenario.faults, scenario.death) = (kind.faults(&mut Random::of(self.seed, 6 << 33)), None);
+            scenario.networks = scenario.networks.filter(|networks| !networks.is_drawn);
         }
         if let Some(ranks) = ranks {
             (scenario.ranks, scenario.death) = (ranks, None);
             (scenario.faults.partitions, scenario.faults.slow) = Default::default();
         }
-        match (networks, machines) {
+        // A drawn machine depends on the number of nodes and on what the programs send. Programs in C have one only if it is asked for.
+        let is_in_c = scenario.programs.iter().any(|program| program.interface().is_some());
+        scenario.networks = scenario.networks.filter(|networks| !(networks.is_drawn && is_in_c));
+        let was_drawn = scenario.networks.as_ref().is_some_and(|networks| networks.is_drawn);
+        match (networks, machines || was_drawn) {
             (true, _) => scenario.by_networks(),
             (_, true) => scenario.on_machine(),
             _ => scenario,

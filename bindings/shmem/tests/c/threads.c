@@ -5,8 +5,8 @@
 #define THREADS 3
 #define TIMES 100
 
-static long counters[THREADS + 1], inbox[THREADS][TIMES], copies[THREADS][TIMES], signals_seen;
-static uint64_t signals[THREADS], pieces[THREADS];
+static long counters[THREADS + 2], inbox[THREADS][TIMES], copies[THREADS][TIMES], signals_seen;
+static uint64_t signals[THREADS], pieces[THREADS], late;
 
 static void *run(void *argument) {
     long number = (long)argument;
@@ -25,9 +25,14 @@ static void *run(void *argument) {
             CHECK(inbox[number][i] == 1000L * left + i);
         }
     }
+    /* A thread that polls does not keep the others from what it waits for. */
+    while (number == 0 && !shmem_test(&late, SHMEM_CMP_EQ, 1))
+        shmem_p(counters + THREADS + 1, 1L, right);
     for (long i = 0; i < TIMES; i++)
         shmem_ctx_putmem_signal_nbi(ctx, copies[number] + i, inbox[number] + i, sizeof(long), pieces + number, 1, SHMEM_SIGNAL_ADD, right);
     shmem_ctx_quiet(ctx);
+    if (number == 1)
+        shmem_p(&late, (uint64_t)1, me);
     if (number > 0)
         shmem_ctx_destroy(ctx);
     return NULL;

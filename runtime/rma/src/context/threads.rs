@@ -1,10 +1,10 @@
 //! Other threads of the rank.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use pelago_platform::Activity;
 
-use crate::progress::port::{Hub, Port};
+use crate::progress::port::{Port, SharedHub};
 use crate::shared::Shared;
 use crate::{Context, Result};
 
@@ -15,7 +15,7 @@ use crate::{Context, Result};
 #[derive(Clone)]
 pub struct ContextFactory {
     /// First, so that the transport is dropped before the memory that was lent to it (R2).
-    hub: Arc<Mutex<Hub>>,
+    hub: Arc<SharedHub>,
     shared: Arc<Shared>,
 }
 
@@ -23,7 +23,8 @@ impl Context {
     /// Returns a factory of contexts for other threads. After the first call, contexts take a lock when they use a transport; the path to
     /// mapped memory stays lock-free.
     pub fn context_factory(&self) -> ContextFactory {
-        ContextFactory { hub: self.engine.borrow_mut().port().share(), shared: self.shared.clone() }
+        let coroutines = (!self.takes_threads()).then(|| self.shared.wait.clone());
+        ContextFactory { hub: self.engine.borrow_mut().port().share(coroutines), shared: self.shared.clone() }
     }
 
     /// Whether other threads of this rank may use contexts. In a simulation ranks are coroutines of one thread, and no other thread may.

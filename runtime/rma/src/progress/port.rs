@@ -2,10 +2,12 @@
 
 use core::hint::black_box;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pelago_base::Instant;
-use pelago_platform::{Completion, Endpoint, Flags, Operation, PostError, ReductionGroup, ReductionOperator, Token, Transport};
+use pelago_platform::{
+    Completion, Endpoint, Flags, Operation, PostError, ReductionGroup, ReductionOperator, Token, Transport, Wait,
+};
 
 use crate::{Error, Result};
 
@@ -25,9 +27,17 @@ pub(crate) enum Port {
     /// The context is the only one.
     Own(Box<dyn Transport>),
     /// Other contexts use the transport as well.
-    Shared { hub: Arc<Mutex<Hub>>, context: usize },
+    Shared { hub: Arc<SharedHub>, context: usize },
     /// Intermediate state while `share` changes the variant.
     Empty,
+}
+
+/// A transport that several threads use, and the lock that they take.
+pub(crate) struct SharedHub {
+    hub: Mutex<Hub>,
+    /// Lets other threads run, where they are coroutines of one thread, as in a simulation: one of them may be suspended inside the transport, and would not
+    /// go on while another one blocks.
+    coroutines: Option<Arc<dyn Wait>>,
 }
 
 /// A transport that several threads use under a lock.
@@ -57,7 +67,7 @@ impl Port {
     pub(crate) fn with<R>(&mut self, f: impl FnOnce(&mut dyn Transport) -> R) -> R {
         match self {
             Self::Own(transport) => f(transport.as_mut()),
-            Self::Shared { hub, .. } => f(lock(hub).transport.as_mut()),
+            Self::Shared { hub, .. } => f(hub.lock().transport.as_mut()),
             Self::Empty => unreachable!("a port is empty only inside `context_factory`"),
         }
     }
@@ -92,7 +102,7 @@ impl Port {
                 if let Operation::Write { bytes, .. } | Operation::Signalled { bytes, .. } = operation {
                     touch(bytes);
                 }
-                let mut hub = lock(hub);
+                let mut hub = hub.lock();
                 hub.transport.post(now, to, operation, flags, token_of(*context, id))?;
                 hub.begin(*context);
                 Ok(())
@@ -107,7 +117,7 @@ impl Port {
         let Self::Shared { hub, context } = self else {
             return self.with(|transport| Some(transport.extensions()?.two_sided()?.send(now, to, bytes, Token(id))));
         };
-        let mut hub = lock(hub);
+        let mut hub = hub.lock();
         let sent = hub.transport.extensions()?.two_sided()?.send(now, to, bytes, token_of(*context, id));
         if sent.is_ok() {
             hub.begin(*context);
@@ -130,7 +140,7 @@ impl Port {
             };
             return self.with(contribute);
         };
-        let mut hub = lock(hub);
+        let mut hub = hub.lock();
         let network = hub.transport.extensions()?.reductions()?;
         let contributed = network.contribute(now, to, operator, words, token_of(*context, id));
         if contributed.is_ok() {
@@ -143,19 +153,19 @@ impl Port {
     pub(crate) fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
         match self {
             Self::Own(transport) => transport.progress(now, completed),
-            Self::Shared { hub, context } => lock(hub).progress(now, *context, completed),
+            Self::Shared { hub, context } => hub.lock().progress(now, *context, completed),
             Self::Empty => false,
         }
     }
 
-    /// Makes the transport usable by several contexts.
-    pub(crate) fn share(&mut self) -> Arc<Mutex<Hub>> {
+    /// Makes the transport usable by several contexts. `coroutines`: what lets other threads run, if threads are coroutines.
+    pub(crate) fn share(&mut self, coroutines: Option<Arc<dyn Wait>>) -> Arc<SharedHub> {
         match std::mem::replace(self, Self::Empty) {
             Self::Own(transport) => {
                 // The number of this context's operations in flight is unknown here: the context's number is never reused.
                 let first = Member::Present { under_way: usize::MAX / 2, completed: VecDeque::new() };
                 let hub = Hub { transport, contexts: vec![first], free: Vec::new(), scratch: Vec::new() };
-                *self = Self::Shared { hub: Arc::new(Mutex::new(hub)), context: 0 };
+                *self = Self::Shared { hub: Arc::new(SharedHub { hub: Mutex::new(hub), coroutines }), context: 0 };
             }
             port => *self = port,
         }
@@ -167,15 +177,29 @@ impl Port {
     ///
     /// # Errors
     /// There are 65,536 contexts, including dropped ones with operations that have not ended.
-    pub(crate) fn to(hub: Arc<Mutex<Hub>>) -> Result<Self> {
-        let context = lock(&hub).join()?;
+    pub(crate) fn to(hub: Arc<SharedHub>) -> Result<Self> {
+        let context = hub.lock().join()?;
         Ok(Self::Shared { hub, context })
     }
 
     /// Discards further completions of this context.
     pub(crate) fn leave(&mut self) {
         if let Self::Shared { hub, context } = self {
-            lock(hub).leave(*context);
+            hub.lock().leave(*context);
+        }
+    }
+}
+
+impl SharedHub {
+    /// Ignores poisoning: the transport's state is consistent between calls, so that a panic inside it concerns its thread only.
+    fn lock(&self) -> MutexGuard<'_, Hub> {
+        let Some(others) = &self.coroutines else { return self.hub.lock().unwrap_or_else(PoisonError::into_inner) };
+        loop {
+            match self.hub.try_lock() {
+                Ok(hub) => return hub,
+                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => _ = others.yield_now(),
+            }
         }
     }
 }
@@ -246,9 +270,4 @@ fn touch(bytes: &[u8]) {
     bytes.chunks(PAGE_BYTES).chain(bytes.last().map(core::slice::from_ref)).for_each(|page| {
         black_box(page[0]);
     });
-}
-
-/// Ignores poisoning: the transport's state is consistent between calls, so that a panic inside it concerns its thread only.
-fn lock(hub: &Mutex<Hub>) -> std::sync::MutexGuard<'_, Hub> {
-    hub.lock().unwrap_or_else(PoisonError::into_inner)
 }

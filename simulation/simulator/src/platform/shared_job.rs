@@ -98,40 +98,30 @@ impl SharedJob {
     }
 
     /// Lets the time pass for which the core of the running rank works for `duration`.
-    fn pass(&self, duration: Duration) {
-        self.pass_suspended(duration, fiber::suspend);
-    }
-
-    /// As `pass`, for calls of the transport: while one lasts, no other thread of the rank runs, as contexts of several threads share the transport
-    /// behind a lock.
-    pub(super) fn pass_in_transport(&self, duration: Duration) {
-        self.pass_suspended(duration, fiber::suspend_alone);
-    }
-
-    fn pass_suspended(&self, duration: Duration, suspend: fn()) {
+    pub(super) fn pass(&self, duration: Duration) {
         let job = self.job();
         let Some(rank) = job.running else { return };
         let until = job.busy_until(rank, duration);
         drop(job);
-        self.sleep_until(rank, until, suspend);
+        self.sleep_until(rank, until);
     }
 
-    /// Lets time pass for the running rank, whose core does nothing meanwhile, in a call of the transport.
-    pub(super) fn wait_in_transport(&self, duration: Duration) {
+    /// Lets time pass for the running rank, whose core does nothing meanwhile.
+    pub(super) fn wait_for(&self, duration: Duration) {
         let job = self.job();
         let Some(rank) = job.running else { return };
         let until = job.now() + duration;
         drop(job);
-        self.sleep_until(rank, until, fiber::suspend_alone);
+        self.sleep_until(rank, until);
     }
 
-    fn sleep_until(&self, rank: Rank, until: Instant, suspend: fn()) {
+    fn sleep_until(&self, rank: Rank, until: Instant) {
         loop {
             let mut job = self.job();
             // A rank with several threads may wake earlier.
             job.sleep(rank, until);
             drop(job);
-            suspend();
+            fiber::suspend();
             if self.job().now() >= until || self.fault().is_some() {
                 return;
             }
@@ -152,7 +142,7 @@ impl SharedJob {
     /// Lets the time pass for which an operation keeps the core of the rank busy.
     pub(super) fn stay_busy(&self, duration: Duration) {
         if duration > Duration::ZERO {
-            self.pass_in_transport(duration);
+            self.pass(duration);
         }
     }
 

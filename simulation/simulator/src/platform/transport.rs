@@ -102,7 +102,7 @@ impl SimulatedTransport {
             let left = self.shared.job().step_left(self.rank);
             match left {
                 Some(left) if self.shared.job().running.is_some() && self.shared.job().fault.is_none() => {
-                    self.shared.wait_in_transport(left.max(Duration::from_picoseconds(1)));
+                    self.shared.wait_for(left.max(Duration::from_picoseconds(1)));
                 }
                 _ => return,
             }
@@ -146,7 +146,7 @@ impl Transport for SimulatedTransport {
         let first_use = job.first_use_time(self.rank, &operation);
         if first_use > Duration::ZERO {
             drop(job);
-            self.shared.pass_in_transport(first_use);
+            self.shared.pass(first_use);
             job = self.shared.job();
         }
         if job.is_driven() && !matches!(operation, Operation::Sized(_)) {
@@ -179,7 +179,7 @@ impl Transport for SimulatedTransport {
         };
         let Some(duration) = job.count_poll(running, POLL) else { return false };
         drop(job);
-        self.shared.pass_in_transport(duration);
+        self.shared.pass(duration);
         self.shared.job().take_completed(self.rank, completed)
     }
 

@@ -31,9 +31,6 @@ thread_local! {
     static ABANDONED: Cell<bool> = const { Cell::new(false) };
     static THREAD_ENDED: Cell<bool> = const { Cell::new(false) };
 
-    /// Whether the fiber that has just been suspended keeps its rank's other threads from running until it has been resumed.
-    static BUSY: Cell<bool> = const { Cell::new(false) };
-
     /// The address below which the fiber that was suspended last has no data on its stack.
     static STOPPED_AT: Cell<usize> = const { Cell::new(0) };
 
@@ -95,8 +92,6 @@ pub(crate) struct Fibers<'s> {
     begin: &'s dyn Fn(u32) -> RankCoroutine<'s>,
     /// The further threads, only for ranks that have any.
     threads: BTreeMap<u32, Vec<Thread>>,
-    /// The number of the thread that keeps the others of its rank from running, only for ranks that have threads.
-    busy: BTreeMap<u32, usize>,
     unfinished: Unfinished,
 }
 
@@ -124,7 +119,7 @@ pub(crate) fn with_fibers<R>(bodies: FiberSettings<'_>, body: impl Fn(u32), driv
     };
     let _known = Replaced::of(&STATUS, Some(status));
     let bodies = (0..count).map(|_| Body::New).collect();
-    let mut fibers = Fibers { bodies, stacks, begin: &fiber, threads: BTreeMap::new(), busy: BTreeMap::new(), unfinished };
+    let mut fibers = Fibers { bodies, stacks, begin: &fiber, threads: BTreeMap::new(), unfinished };
     drive(&mut fibers)
 }
 
@@ -147,11 +142,9 @@ impl<T: Copy> Drop for Replaced<T> {
 }
 
 impl Fibers<'_> {
-    /// Resumes a rank until its body and each of its threads are suspended or have ended; returns whether the body has ended. A thread that was suspended by
-    /// [`suspend_alone`] runs first; one that is suspended so now is the last.
+    /// Resumes a rank until its body and each of its threads are suspended or have ended; returns whether the body has ended.
     pub(crate) fn resume(&mut self, number: u32) -> bool {
         let mut threads = self.threads.remove(&number).unwrap_or_default();
-        let was_busy = self.busy.remove(&number);
         THREADS.set(threads.len());
         self.claim(number);
         let Self { bodies, stacks, begin, .. } = self;
@@ -160,36 +153,34 @@ impl Fibers<'_> {
             *body = Body::Begun { coroutine: begin(number), depth: 0 };
         }
         let Body::Begun { coroutine, depth } = body else { return true };
-        let (mut ended, mut busy) = (false, None);
-        if let Some(place) = was_busy.and_then(|busy| threads.iter().position(|thread| thread.number == busy)) {
-            busy = resume_thread(&mut threads, place).busy;
-            ended = ABANDONED.get();
-        }
-        if !ended && busy.is_none() {
-            ended = resume(coroutine, 0) || ABANDONED.get();
-            busy = BUSY.take().then_some(0);
-            if let Some(stack) = stacks.shared() {
-                *depth = stack.depth_of(STOPPED_AT.get()) as u32;
-            }
+        let mut ended = resume(coroutine, 0) || ABANDONED.get();
+        if let Some(stack) = stacks.shared() {
+            *depth = stack.depth_of(STOPPED_AT.get()) as u32;
         }
         let mut next = 0;
-        BEGUN.with_borrow_mut(|begun| threads.append(begun));
-        while !ended && busy.is_none() && next < threads.len() {
-            let resumed = resume_thread(&mut threads, next);
-            (ended, busy) = (ABANDONED.get(), resumed.busy);
-            next += usize::from(!resumed.has_ended);
+        while !ended {
             BEGUN.with_borrow_mut(|begun| threads.append(begun));
+            let Some(Thread { number, fiber }) = threads.get_mut(next) else { break };
+            let returned = resume(fiber, *number);
+            ended = ABANDONED.get();
+            if returned || THREAD_ENDED.take() {
+                abandon_fiber(&mut threads.swap_remove(next).fiber);
+                // The thread may have begun others.
+                THREADS.set(threads.len() + BEGUN.with_borrow(Vec::len));
+            } else {
+                next += 1;
+            }
         }
         if ended {
             ABANDONED.set(false);
             THREAD_ENDED.set(false);
+            BEGUN.with_borrow_mut(|begun| threads.append(begun));
             threads.iter_mut().for_each(|thread| abandon_fiber(&mut thread.fiber));
             if let Body::Begun { mut coroutine, .. } = std::mem::replace(&mut self.bodies[number as usize], Body::Ended) {
                 abandon_fiber(&mut coroutine);
             }
         } else if !threads.is_empty() {
             self.threads.insert(number, threads);
-            busy.map(|busy| self.busy.insert(number, busy));
         }
         THREADS.set(0);
         ended
@@ -210,26 +201,6 @@ fn resume<S: Stack>(fiber: &mut Coroutine<(), (), (), S>, thread: usize) -> bool
     let has_ended = matches!(fiber.resume(()), CoroutineResult::Return(()));
     own.write();
     has_ended
-}
-
-/// The state of a thread that was resumed.
-struct Resumed {
-    has_ended: bool,
-    /// Its number, if it keeps the others from running.
-    busy: Option<usize>,
-}
-
-/// Resumes the thread at a place until it is suspended or ends, and removes it if it has ended.
-fn resume_thread(threads: &mut Vec<Thread>, place: usize) -> Resumed {
-    let Thread { number, fiber } = &mut threads[place];
-    let (number, returned) = (*number, resume(fiber, *number));
-    let has_ended = returned || THREAD_ENDED.take();
-    if has_ended {
-        abandon_fiber(&mut threads.swap_remove(place).fiber);
-        // The thread may have begun others.
-        THREADS.set(threads.len() + BEGUN.with_borrow(Vec::len));
-    }
-    Resumed { has_ended, busy: BUSY.take().then_some(number) }
 }
 
 /// Abandons a fiber, unless it has ended and its stack is empty.
@@ -258,7 +229,6 @@ impl Drop for Fibers<'_> {
         // A panic may have prevented `resume` from resetting these.
         ABANDONED.set(false);
         THREAD_ENDED.set(false);
-        BUSY.set(false);
         THREADS.set(0);
         BEGUN.with_borrow_mut(Vec::clear);
     }
@@ -319,12 +289,6 @@ pub(crate) fn suspend() {
     unsafe { current.as_ref() }.suspend(());
     own.write();
     CURRENT.set(Some(current));
-}
-
-/// As [`suspend`]; until the fiber is resumed, no other thread of its rank runs: the fiber may hold a lock, for which they would wait without being suspended.
-pub(crate) fn suspend_alone() {
-    BUSY.set(true);
-    suspend();
 }
 
 /// Begins a thread of the running rank, with a number other than 0 that no other has; it first runs when the rank stops.
