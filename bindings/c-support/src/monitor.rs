@@ -162,10 +162,19 @@ impl<T: Progress> Monitor<T> {
         }
     }
 
-    /// Yields the core: a thread that polls in a loop may occupy the core that the peer needs. Simulated ranks do not need this.
+    /// Yields the core: a thread that polls in a loop may occupy the core that the peer needs. In a simulation, lets threads that want to enter do so.
     pub fn yield_core(&self) {
-        if !self.are_coroutines {
+        if self.are_coroutines {
+            self.let_wanting_enter();
+        } else {
             yield_now();
+        }
+    }
+
+    /// Lets coroutines that want to enter run. A coroutine that polls in a loop is suspended only inside, so that they would never find the lock free.
+    fn let_wanting_enter(&self) {
+        if self.are_coroutines && self.wanted.load(Ordering::SeqCst) > 0 {
+            processes::let_threads_run();
         }
     }
 
@@ -183,6 +192,7 @@ impl<T: Progress> Monitor<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.let_wanting_enter();
         match self.state.try_lock() {
             Ok(state) => return state,
             Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),

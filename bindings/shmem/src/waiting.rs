@@ -215,9 +215,8 @@ impl<T: Waitable> Elements<T> {
 /// Makes progress, for a caller that polls.
 pub(crate) fn progress(library: &Library) {
     let context = library.default_context();
-    if context.monitor.try_with(|state| state.context.progress()).is_none() || !library.is_simulated {
-        context.monitor.yield_core();
-    }
+    context.monitor.try_with(|state| state.context.progress());
+    context.monitor.yield_core();
 }
 
 /// Waits for a signal, and returns the value that satisfied the comparison.

@@ -2,6 +2,7 @@
 
 use core::hint::black_box;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pelago_base::Instant;
@@ -16,6 +17,9 @@ const CONTEXT_SHIFT: u32 = 48;
 
 /// Minimum size of a memory page in bytes.
 const PAGE_BYTES: usize = 4096;
+
+/// Maximum number of yields of a coroutine to others that want the transport.
+const YIELDS_MAX: u32 = 1000;
 
 /// Maximum number of contexts that share a transport: the range of the context bits of a token.
 const CONTEXTS_MAX: usize = 1 << (64 - CONTEXT_SHIFT);
@@ -35,9 +39,16 @@ pub(crate) enum Port {
 /// A transport that several threads use, and the lock that they take.
 pub(crate) struct SharedHub {
     hub: Mutex<Hub>,
-    /// Lets other threads run, where they are coroutines of one thread, as in a simulation: one of them may be suspended inside the transport, and would not
-    /// go on while another one blocks.
-    coroutines: Option<Arc<dyn Wait>>,
+    coroutines: Option<Coroutines>,
+}
+
+/// How threads that are coroutines of one thread, as in a simulation, share the lock: one of them may be suspended inside the transport, and would not go on
+/// while another one blocks.
+struct Coroutines {
+    /// Lets the others run.
+    wait: Arc<dyn Wait>,
+    /// Number of threads that have found the lock taken.
+    wanted: AtomicU32,
 }
 
 /// A transport that several threads use under a lock.
@@ -160,6 +171,7 @@ impl Port {
 
     /// Makes the transport usable by several contexts. `coroutines`: what lets other threads run, if threads are coroutines.
     pub(crate) fn share(&mut self, coroutines: Option<Arc<dyn Wait>>) -> Arc<SharedHub> {
+        let coroutines = coroutines.map(|wait| Coroutines { wait, wanted: AtomicU32::new(0) });
         match std::mem::replace(self, Self::Empty) {
             Self::Own(transport) => {
                 // The number of this context's operations in flight is unknown here: the context's number is never reused.
@@ -193,13 +205,34 @@ impl Port {
 impl SharedHub {
     /// Ignores poisoning: the transport's state is consistent between calls, so that a panic inside it concerns its thread only.
     fn lock(&self) -> MutexGuard<'_, Hub> {
-        let Some(others) = &self.coroutines else { return self.hub.lock().unwrap_or_else(PoisonError::into_inner) };
-        loop {
-            match self.hub.try_lock() {
-                Ok(hub) => return hub,
-                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => _ = others.yield_now(),
+        let Some(Coroutines { wait, wanted }) = &self.coroutines else {
+            return self.hub.lock().unwrap_or_else(PoisonError::into_inner);
+        };
+        // A thread that polls is suspended inside the transport only: without this, others would never find the lock free.
+        for _ in 0..YIELDS_MAX {
+            if wanted.load(Ordering::Relaxed) == 0 {
+                break;
             }
+            wait.yield_now();
+        }
+        if let Some(hub) = self.try_lock() {
+            return hub;
+        }
+        wanted.fetch_add(1, Ordering::Relaxed);
+        loop {
+            wait.yield_now();
+            if let Some(hub) = self.try_lock() {
+                wanted.fetch_sub(1, Ordering::Relaxed);
+                return hub;
+            }
+        }
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, Hub>> {
+        match self.hub.try_lock() {
+            Ok(hub) => Some(hub),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 }
