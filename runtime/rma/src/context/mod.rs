@@ -154,6 +154,8 @@ impl Context {
     /// Whether operations of this context remain to be posted: they wait for room in the network, or for the end of operations before them. Only calls of this
     /// context that wait or make progress post them; a thread that waits in another context for a consequence of such an operation waits for ever, unless
     /// `progress` is called here meanwhile.
+    ///
+    /// Cost: no call of the transport.
     pub fn has_deferred(&self) -> bool {
         self.busy.get() && !self.engine.borrow().is_all_begun()
     }
