@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Signal, kill_process};
 
-use crate::job::{Ended, MARK, PROGRAM, is_gone_soon};
+use crate::job::{Ended, MARK, PROGRAM, is_gone_soon, mark};
 use crate::network::Network;
 
 /// The command, which has the bundled programs.
@@ -27,7 +27,7 @@ struct Shell(PathBuf);
 
 impl Shell {
     fn to(network: &Network) -> Self {
-        let path = std::env::temp_dir().join(format!("pelago-shell-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("pelago-shell-{}", network.hosts()[0]));
         let cases = (1..).zip(network.hosts()).map(|(number, host)| format!("10.77.0.{number}) host={host} ;;\n"));
         // Hydra passes an option before the host.
         let script = format!(
@@ -43,7 +43,7 @@ impl Shell {
     /// Returns a command that runs on a host.
     fn on(&self, host: &str, words: &[&str]) -> Command {
         let mut command = Command::new(&self.0);
-        command.arg(host).args(words).env(MARK, std::process::id().to_string()).stdin(Stdio::null());
+        command.arg(host).args(words).env(MARK, mark()).stdin(Stdio::null());
         command
     }
 
@@ -214,11 +214,7 @@ fn every_launcher_that_is_installed_starts_jobs() {
     let Some(_network) = Network::ordinary(1) else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/evaluation/launchers.sh");
     let mut command = Command::new("sh");
-    command
-        .args([script, PELAGO, "2", "5"])
-        .env("PROGRAMS", "ring")
-        .env(MARK, std::process::id().to_string())
-        .stdin(Stdio::null());
+    command.args([script, PELAGO, "2", "5"]).env("PROGRAMS", "ring").env(MARK, mark()).stdin(Stdio::null());
     let ended = end(command);
     let rows = ended.output.lines().filter(|line| line.contains(" | ring | "));
     assert!(rows.count() >= 3 && !ended.output.contains("**no**"), "{ended:?}");

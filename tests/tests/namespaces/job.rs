@@ -22,7 +22,7 @@ const MARGIN: Duration = Duration::from_secs(6);
 /// Seconds after which a job counts as hanging.
 const PATIENCE: &str = "120";
 
-/// Marks the processes of a job, and their children, in their environment. The value is the number of the process that tests.
+/// Marks the processes of a job, and their children, in their environment. The value names the test ([`mark`]).
 pub(crate) const MARK: &str = "PELAGO_TEST_NAMESPACES";
 
 /// The outcome of a job that has ended.
@@ -145,14 +145,19 @@ pub(crate) fn pelago(network: &Network, slots: u32, options: &[&str], program: &
     let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
     command.args(["run", "-n", &(hosts.len() * slots as usize).to_string(), "--hosts", &hosts.join(",")]);
     command.args(["--remote-shell", "ip netns exec {host}", "--time-limit", PATIENCE]).args(options).args(program);
-    command.env(MARK, std::process::id().to_string()).stdin(Stdio::null());
+    command.env(MARK, mark()).stdin(Stdio::null());
     command
 }
 
-/// Waits a short time until no process of the job is left. Returns whether that is so.
+/// Returns the value of [`MARK`] of this test: the numbers of the process and of the thread, of which each test has its own.
+pub(crate) fn mark() -> String {
+    format!("{}-{:?}", std::process::id(), std::thread::current().id())
+}
+
+/// Waits a short time until no process of a job of this test is left. Returns whether that is so.
 pub(crate) fn is_gone_soon() -> bool {
     let begun = Instant::now();
-    let mark = format!("{MARK}={}", std::process::id());
+    let mark = format!("{MARK}={}", mark());
     while is_left(&mark) {
         if begun.elapsed() > MARGIN {
             return false;

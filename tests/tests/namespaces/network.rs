@@ -5,11 +5,12 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-/// Prefix of the names of all namespaces of these tests. The number of the process that made them follows.
+/// Prefix of the names of all namespaces of these tests. The number of the process that made them follows, and that of the network.
 const PREFIX: &str = "pelago-test-";
 
 /// The folder in which the system keeps named namespaces.
@@ -18,12 +19,37 @@ const NAMED: &str = "/run/netns";
 /// Maximum packet size (MTU) of an ordinary network.
 pub(crate) const ETHERNET_BYTES: u32 = 1500;
 
-/// Held during a test: each test uses the cores of the machine alone.
-static TURN: Mutex<()> = Mutex::new(());
+/// Networks that exist at a time. A job on a network mostly waits, for packets, timeouts and failure limits; more jobs than two would share the cores of a
+/// small machine.
+const NETWORKS_MAX: usize = 2;
+
+/// The number of networks, and the event of the end of one.
+static NETWORKS: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
+
+/// The right to make a network.
+struct Turn;
+
+impl Turn {
+    /// Waits until fewer than `NETWORKS_MAX` networks exist.
+    fn wait() -> Self {
+        let (count, ended) = &NETWORKS;
+        let count = count.lock().unwrap_or_else(PoisonError::into_inner);
+        *ended.wait_while(count, |count| *count == NETWORKS_MAX).unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let (count, ended) = &NETWORKS;
+        *count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ended.notify_one();
+    }
+}
 
 /// Whether these tests may create networks on this machine.
 static ALLOWED: LazyLock<bool> = LazyLock::new(|| {
-    sweep();
+    sweep(|maker| maker == std::process::id() || is_gone(maker));
     told(
         "namespaces are not tested here",
         probe(&["ip link add name one type veth peer name other", "ip link add name bridge type bridge"]),
@@ -60,22 +86,24 @@ pub(crate) enum Family {
     V6,
 }
 
-/// Hosts and the links between them, which carry single datagrams like links between machines. Only one network exists at a time: other tests
-/// wait for it.
+/// Hosts and the links between them, which carry single datagrams like links between machines. At most `NETWORKS_MAX` exist at a time: other tests
+/// wait for the end of one.
 pub(crate) struct Network {
     /// The hosts, then the bridge.
     names: Vec<String>,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Network {
     /// Creates a host for each of `links`, the maximum packet sizes of the hosts' links; `None` where that is not allowed.
     pub(crate) fn of(links: &[u32], family: Family) -> Option<Self> {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let turn = Turn::wait();
         if !*ALLOWED {
             return None;
         }
-        let name = |place| format!("{PREFIX}{}-{place}", std::process::id());
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = |place| format!("{PREFIX}{}-{number}{place}", std::process::id());
         let names = ('a'..).take(links.len()).map(name).chain([name('+')]).collect();
         let network = Self { names, _turn: turn };
         network.make(links, family);
@@ -236,15 +264,19 @@ fn told(what: &str, outcome: Result<(), String>) -> bool {
     outcome.is_ok()
 }
 
-/// Removes namespaces that killed tests have left.
-fn sweep() {
+/// Removes the namespaces that processes of these numbers have left.
+fn sweep(makers: impl Fn(u32) -> bool) {
     for entry in std::fs::read_dir(NAMED).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let maker = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()).and_then(|number| number.parse().ok());
-        if maker.is_some_and(|maker: u32| maker == std::process::id() || !Path::new(&format!("/proc/{maker}")).exists()) {
+        if maker.is_some_and(&makers) {
             remove(&name);
         }
     }
+}
+
+fn is_gone(process: u32) -> bool {
+    !Path::new(&format!("/proc/{process}")).exists()
 }
 
 /// Removes the namespace of this name, if it exists, with its processes. Returns the number of these processes.
@@ -309,7 +341,7 @@ fn networks_are_gone_after_a_panic_too() {
 fn what_killed_tests_have_left_is_removed() {
     /// Larger than the number of any process.
     const NOBODY: u32 = (1 << 22) + 1;
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = Turn::wait();
     if !*ALLOWED {
         return;
     }
@@ -319,7 +351,7 @@ fn what_killed_tests_have_left_is_removed() {
     while processes(&name).is_empty() {
         std::thread::yield_now();
     }
-    sweep();
+    sweep(is_gone);
     assert_eq!(sleeper.wait().expect("a status").signal(), Some(Signal::KILL.as_raw()));
     assert!(!exists(&name));
 }

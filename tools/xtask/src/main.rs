@@ -210,12 +210,24 @@ fn run(cargo: &[&str], environment: &[(&str, &str)], arguments: impl Iterator<It
     }
 }
 
+/// Environment variable with the number of tests that a test runner runs at a time.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
+/// Returns one and a half times the number of cores: many tests of whole jobs wait for timeouts and failure limits.
+fn test_threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    cores + cores.div_ceil(2)
+}
+
 fn passes(check: &Check) -> bool {
     let verdict = match check.how {
         How::Cargo(arguments, environment) => {
             eprintln!("== {}: cargo {}", check.name, arguments.join(" "));
             let mut command = Command::new(env!("CARGO"));
             command.args(arguments).envs(environment.iter().copied()).stdout(Stdio::piped());
+            if std::env::var_os(TEST_THREADS).is_none() {
+                command.env(TEST_THREADS, test_threads().to_string());
+            }
             match command.spawn().and_then(watch) {
                 Ok(true) => Verdict::Passed,
                 Ok(false) => Verdict::Failed,
