@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use pelago_base::{Duration, Event, Instant, Rank};
@@ -17,12 +17,13 @@ use pelago_rma::Parts;
 use pelago_rma::{Error, World};
 use pelago_simulator::{Computing, Data, Settings, SimulationOutcome, simulate};
 
+use crate::broken::FailureCount;
 use crate::crew::Stage;
 use crate::limit::Limit;
 use crate::process;
 use crate::program::{Program, Trouble};
 use crate::programs;
-use crate::scenario::{Brief, Chosen, Death, MACHINE, Scenario};
+use crate::scenario::{Brief, BrokenConnection, Chosen, Death, MACHINE, Scenario};
 
 /// Bytes of each heap: room for scratch memory of two teams and for the programs.
 const HEAP_BYTES: u64 = 1 << 20;
@@ -58,6 +59,8 @@ pub struct Tally {
     pub deaths: u64,
     /// Number of jobs that continued after a failure.
     pub survived: u64,
+    /// Number of jobs in which operations failed because of a broken connection.
+    pub broken: u64,
     /// Number of datagrams sent.
     pub sent: u64,
     /// Number of datagrams that the network lost.
@@ -82,6 +85,7 @@ impl Tally {
         self.ranks += other.ranks;
         self.deaths += other.deaths;
         self.survived += other.survived;
+        self.broken += other.broken;
         self.sent += other.sent;
         self.lost += other.lost;
         self.repeated += other.repeated;
@@ -152,6 +156,8 @@ struct Run<'s> {
     stage: Stage<'s>,
     outcome: SimulationOutcome<Ended>,
     late: bool,
+    /// Number of operations that failed because of a broken connection.
+    failed: u64,
 }
 
 fn judge(scenario: &Scenario, around: &Around<'_>) -> Result<Tally, String> {
@@ -161,20 +167,26 @@ fn judge(scenario: &Scenario, around: &Around<'_>) -> Result<Tally, String> {
         let (processes, skipped) = (u64::from(ran), u64::from(!ran));
         return Ok(Tally { processes, skipped, runs: processes, ranks: processes * u64::from(scenario.ranks), ..tally });
     }
-    let peaceful = run(scenario, None, 1, around)?;
+    let peaceful = run(scenario, Harm::None, 1, around)?;
     tally.count(&peaceful);
     check_peaceful(&peaceful)?;
     let is_drawn = scenario.networks.as_ref().is_some_and(|networks| networks.is_drawn);
     // Several threads simulate the same job, on machines that can be divided.
     let threads = if is_drawn { 3 } else { 1 };
     if scenario.seed.is_multiple_of(REPEATED) || (is_drawn && scenario.seed % DIVIDED_ONE_IN < DIVIDED_ONE_IN / 4) {
-        let again = run(scenario, None, threads, around)?;
+        let again = run(scenario, Harm::None, threads, around)?;
         tally.count(&again);
         check_same(&peaceful, &again)?;
     }
+    if let Some(broken) = scenario.broken {
+        let run = run(scenario, Harm::Broken(broken), 1, around)?;
+        tally.count(&run);
+        check_broken(&run, broken)?;
+        tally.broken += u64::from(run.failed > 0);
+    }
     let Some(death) = scenario.death else { return Ok(tally) };
     let dies = moment(&death, &peaceful);
-    let run = run(scenario, Some(dies), 1, around)?;
+    let run = run(scenario, Harm::Death(dies), 1, around)?;
     tally.count(&run);
     check_mourning(&run, &death, dies).map_err(|what| format!("{what} (death at {})", Brief(dies.since(Instant::ZERO))))?;
     let came = run.outcome.results[death.rank.index()].is_none();
@@ -190,7 +202,16 @@ fn moment(death: &Death, peaceful: &Run<'_>) -> Instant {
     first + Duration::from_picoseconds(span / 1000 * death.per_mille + 1)
 }
 
-fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, threads: u32, around: &Around<'_>) -> Result<Run<'s>, String> {
+/// What happens to the ranks of a run.
+#[derive(Clone, Copy)]
+enum Harm {
+    None,
+    /// The rank of the scenario's failure fails at this time.
+    Death(Instant),
+    Broken(BrokenConnection),
+}
+
+fn run<'s>(scenario: &'s Scenario, harm: Harm, threads: u32, around: &Around<'_>) -> Result<Run<'s>, String> {
     static PARSED: LazyLock<Machine> =
         LazyLock::new(|| Machine::bundled(MACHINE).and_then(|text| Machine::parse(text).ok()).expect("a bundled machine"));
     let Scenario { seed, ranks, per_node, ref networks, .. } = *scenario;
@@ -198,6 +219,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, threads: u32, around: 
         None => PARSED.clone(),
         Some(networks) => networks.parsed().map_err(|error| format!("no such machine: {error}"))?,
     };
+    let dies = if let Harm::Death(at) = harm { Some(at) } else { None };
     let needs_much = networks.is_some() || scenario.programs.contains(&Program::Teams);
     let settings = Settings {
         machine,
@@ -215,18 +237,31 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, threads: u32, around: 
         watch: Arc::default(),
     };
     let (stage, late) = (Stage::new(scenario, dies, programs::stage), Arc::new(AtomicBool::new(false)));
+    let failed = Arc::new(AtomicU64::new(0));
     let until = Instant::ZERO + LIMIT;
     let outcome = simulate(&settings, |parts| {
         let Parts { reach, clock, wait, virtual_time, bootstrap, transport } = *parts;
-        let limit = Arc::new(Limit { inner: wait, clock: clock.clone(), until, late: late.clone() });
+        let lost = match harm {
+            Harm::Broken(BrokenConnection { to, is_reported: true, .. }) => Some((to, failed.clone())),
+            _ => None,
+        };
+        let limit = Arc::new(Limit { inner: wait, clock: clock.clone(), until, late: late.clone(), lost });
         let transport = transport.into_inner();
         let transport = match networks.as_ref().filter(|networks| !networks.manners.is_empty()) {
             None => around(transport),
             Some(networks) => {
+                let me = bootstrap.rank();
+                let peer_failed = match harm {
+                    Harm::Broken(BrokenConnection { from, to, after, .. }) if from == me => Some((to, after)),
+                    _ => None,
+                };
                 let faults =
-                    Faults { seed: seed ^ u64::from(bootstrap.rank()), full_per_mille: networks.refused, ..Faults::default() };
-                let fault = Unruly::new(around(transport), reach.addresses(), faults);
-                Box::new(fault.by_rail(networks.manners.clone()))
+                    Faults { seed: seed ^ u64::from(me), full_per_mille: networks.refused, peer_failed, ..Faults::default() };
+                let inner = Unruly::new(around(transport), reach.addresses(), faults).by_rail(networks.manners.clone());
+                match peer_failed {
+                    None => Box::new(inner) as Box<dyn Transport>,
+                    Some(_) => Box::new(FailureCount { inner, failed: failed.clone() }),
+                }
             }
         };
         // SAFETY: U1.
@@ -242,7 +277,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, threads: u32, around: 
         result.map(|()| now).map_err(|trouble| Box::new((now, trouble)))
     });
     let outcome = outcome.map_err(|error| format!("it cannot begin: {error}"))?;
-    Ok(Run { stage, outcome, late: late.load(Ordering::Relaxed) })
+    Ok(Run { stage, outcome, late: late.load(Ordering::Relaxed), failed: failed.load(Ordering::Relaxed) })
 }
 
 /// Without a failure of a rank, all ranks must succeed.
@@ -298,6 +333,32 @@ fn check_mourning(run: &Run<'_>, death: &Death, dies: Instant) -> Result<(), Str
         return Err(format!("the job is at fault: {:?}", run.outcome.fault));
     }
     Ok(())
+}
+
+/// If operations have failed, no rank finds wrong results or waits forever; each succeeds or gets an error of the library.
+fn check_broken(run: &Run<'_>, BrokenConnection { is_reported, .. }: BrokenConnection) -> Result<(), String> {
+    check_violations(run)?;
+    match check_end(run) {
+        // An operation that fails may be the one for which another rank waits.
+        Err(_) if run.failed > 0 && !is_reported => return Ok(()),
+        end => end?,
+    }
+    for (rank, result) in ranks(run) {
+        match result.map(|ended| ended.as_ref().map_err(Box::as_ref)) {
+            None => return Err(format!("rank {rank} never ended")),
+            Some(Ok(_)) => {}
+            // The rank of the operation gets its error, others those of the job or of a team that has failed.
+            Some(Err(_)) if run.failed > 0 => {}
+            Some(Err((at, trouble))) => {
+                let failed = run.failed;
+                return Err(format!("rank {rank} failed after {}, when {failed} operations had failed: {trouble}", since(at)));
+            }
+        }
+    }
+    match run.outcome.fault {
+        Some(fault) if run.failed == 0 => Err(format!("the job is at fault, though no operation failed: {fault}")),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that no program has found a violation.

@@ -26,11 +26,14 @@
 //! - If a rank fails, each other rank succeeds or detects the failure within the time after which a launcher announces it to all ranks
 //!   (at most twice the failure limit) and some margin.
 //! - In a job that survives failures, the other ranks complete exactly the work that does not need the failed rank.
+//! - If operations of one rank on another one fail, no rank finds wrong results: each succeeds or gets an error. Nobody waits forever if the transport
+//!   reports the failure to the job.
 //! - The same seed gives the same events: some scenarios run twice and are compared.
 //!
 //! Absent on purpose: random numbers that do not follow from the seed, real time (except for the last line), and any dependence on
 //! the implementation of the library.
 
+mod broken;
 mod crew;
 mod examine;
 mod limit;
@@ -46,5 +49,5 @@ mod sweep;
 pub use examine::{Tally, Violation, examine, examine_by, examine_through};
 pub use networks::Networks;
 pub use program::{Group, Program, Routines, Trouble};
-pub use scenario::{Chosen, Death, FaultKind, Scenario};
+pub use scenario::{BrokenConnection, Chosen, Death, FaultKind, Scenario};
 pub use sweep::{FAILURES_MAX, Plan, Progress, sweep};

@@ -1,20 +1,28 @@
 //! The limit of virtual time, for ranks that would wait forever.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pelago_base::{Instant, Rank};
 use pelago_platform::{Activity, Clock, Fault, For, Wait, WaitPolicy, Woken};
 
-/// Waits like the inner wait until the time limit. Then it aborts the job, and sets `late`.
+/// Waits like the inner wait until the time limit. Then it aborts the job, and sets `late`. Operations that fail may be the fault of
+/// the job.
 pub(crate) struct Limit {
     pub(crate) inner: Arc<dyn Wait>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) until: Instant,
     pub(crate) late: Arc<AtomicBool>,
+    /// A rank that counts as lost once operations have failed, and their number.
+    pub(crate) lost: Option<(Rank, Arc<AtomicU64>)>,
 }
 
 impl Limit {
+    fn own_fault(&self) -> Option<Fault> {
+        let lost = self.lost.as_ref().filter(|(_, failed)| failed.load(Ordering::Relaxed) > 0);
+        lost.map(|(rank, _)| Fault::PeerLost(*rank)).or_else(|| self.is_over().then_some(Fault::Aborted))
+    }
+
     fn is_over(&self) -> bool {
         // A failed rank is unwound at the end of the job, at any time.
         let over = self.clock.now() >= self.until && !std::thread::panicking();
@@ -31,8 +39,8 @@ impl Wait for Limit {
     }
 
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        if self.is_over() {
-            return Woken::Fault(Fault::Aborted);
+        if let Some(fault) = self.own_fault() {
+            return Woken::Fault(fault);
         }
         let until = until.map_or(self.until, |until| until.min(self.until));
         match self.inner.park(what, Some(until), ready) {
@@ -50,7 +58,7 @@ impl Wait for Limit {
     }
 
     fn fault(&self) -> Option<Fault> {
-        if self.is_over() { Some(Fault::Aborted) } else { self.inner.fault() }
+        self.own_fault().or_else(|| self.inner.fault())
     }
 
     fn tolerate_peer_failures(&self) {
@@ -90,7 +98,7 @@ mod tests {
         let until = Instant::ZERO + Duration::from_milliseconds(1);
         let outcome = simulate(&settings, |parts| {
             let (clock, late) = (parts.clock, Arc::default());
-            let limit = Limit { inner: parts.wait, clock: clock.clone(), until, late: Arc::clone(&late) };
+            let limit = Limit { inner: parts.wait, clock: clock.clone(), until, late: Arc::clone(&late), lost: None };
             assert_eq!((limit.fault(), late.load(Ordering::Relaxed)), (None, false));
             let woken = limit.park(For::Anything, None, &mut || false);
             Ok::<_, ()>((woken, clock.now(), limit.fault(), late.load(Ordering::Relaxed)))

@@ -86,15 +86,28 @@ fn kind(name: &str) -> Result<FaultKind, String> {
 }
 
 fn summary(tally: &Tally, failures: usize, seconds: f64) -> String {
-    let Tally { scenarios, runs, ranks, deaths, survived, sent, lost, repeated, virtual_ns, virtual_ns_max, processes, .. } =
-        *tally;
+    let Tally {
+        scenarios,
+        runs,
+        ranks,
+        deaths,
+        survived,
+        broken,
+        sent,
+        lost,
+        repeated,
+        virtual_ns,
+        virtual_ns_max,
+        processes,
+        ..
+    } = *tally;
     let outcome = match failures {
         0 => String::new(),
         FAILURES_MAX.. => format!("{failures} VIOLATED, ended there; "),
         _ => format!("{failures} VIOLATED; "),
     };
     format!(
-        "{outcome}{scenarios} seeds held in {runs} runs of {ranks} ranks, {processes} of them in C; {deaths} deaths, {survived} survived; \
+        "{outcome}{scenarios} seeds held in {runs} runs of {ranks} ranks, {processes} of them in C; {deaths} deaths, {survived} survived; {broken} broken connections; \
          {sent} datagrams sent, {lost} lost, {repeated} repeated; {:.1} s of virtual time, {:.1} s the longest run; {seconds:.1} s, {:.0} seeds/s",
         virtual_ns as f64 / 1e9,
         virtual_ns_max as f64 / 1e9,

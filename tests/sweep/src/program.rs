@@ -211,6 +211,11 @@ impl Program {
         }
     }
 
+    /// Whether the program gets the error of each operation that fails. A two-sided message that does not arrive is nobody's error.
+    pub(crate) const fn knows_of_broken_connections(self) -> bool {
+        !matches!(self, Self::Talks | Self::Acp(_) | Self::Shmem(_))
+    }
+
     /// Returns the interface that a C program uses; `None` for other programs.
     pub(crate) const fn interface(self) -> Option<Interface> {
         match self {

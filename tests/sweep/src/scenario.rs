@@ -37,6 +37,9 @@ const LOSS_SHORT_MAX: u32 = 100;
 /// ranks detect the failure by themselves as far as they can.
 const TOLD_SOON_MAX_NS: u64 = 10_000_000;
 
+/// Maximum number of operations that a rank posts before a connection breaks.
+const BROKEN_AFTER_MAX: u64 = 1000;
+
 /// Number of seeds of which one has two networks and the program for them, and one has two networks and any programs.
 const NETWORKS_ONE_IN: u64 = 16;
 
@@ -78,6 +81,21 @@ pub struct Scenario {
     pub rests: bool,
     /// The failure of a rank, if there is one.
     pub death: Option<Death>,
+    /// The broken connection, if there is one.
+    pub broken: Option<BrokenConnection>,
+}
+
+/// Operations of one rank that need another one fail from some time on, although both ranks live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BrokenConnection {
+    /// The rank whose operations fail.
+    pub from: Rank,
+    /// The rank that they need.
+    pub to: Rank,
+    /// The number of operations that `from` posts before.
+    pub after: u64,
+    /// Whether the transport reports the failure to the job, as it does if ranks wait for each other. Otherwise only the operations fail.
+    pub is_reported: bool,
 }
 
 /// The failure of a rank.
@@ -186,9 +204,9 @@ impl Scenario {
         let encrypt = random.one_in(4);
         let death = random.one_in(4).then(|| death(&mut random, ranks, failure_limit));
         let death = death.filter(|death| programs.iter().all(|program| program.knows_of_death(death.survival)));
-        let networks = None;
+        let (networks, broken) = (None, None);
         let scenario =
-            Self { seed, ranks, per_node, programs, faults, networks, encrypt, failure_limit, pause_max, rests, death };
+            Self { seed, ranks, per_node, programs, faults, networks, encrypt, failure_limit, pause_max, rests, death, broken };
         match seed % NETWORKS_ONE_IN {
             1 => scenario.on_machine(),
             7 => scenario.by_networks(),
@@ -216,6 +234,7 @@ impl Scenario {
             pause_max: Duration::from_nanoseconds(if random.one_in(3) { 0 } else { random.spread(100_000) }),
             rests: false,
             death: None,
+            broken: None,
         }
     }
 
@@ -228,6 +247,7 @@ impl Scenario {
         }
         if let Some(ranks) = ranks {
             (scenario.ranks, scenario.death) = (ranks, None);
+            scenario.broken = scenario.broken.and_then(|_| broken(self.seed, ranks));
             (scenario.faults.partitions, scenario.faults.slow) = Default::default();
         }
         // A drawn machine depends on the number of nodes and on what the programs send. Programs in C have one only if it is asked for.
@@ -246,11 +266,12 @@ impl Scenario {
     pub fn with(self, program: Program) -> Self {
         let death = self.death.filter(|death| program.knows_of_death(death.survival));
         let count = if program.interface().is_some() { 1 } else { self.programs.len() };
-        let scenario = Self { programs: vec![program; count], death, ..self };
+        let broken = self.broken.filter(|_| program.knows_of_broken_connections());
+        let scenario = Self { programs: vec![program; count], death, broken, ..self };
         if program == Program::Rails { scenario.by_networks() } else { scenario }
     }
 
-    /// Returns the same job by two networks, with frequent delays of ranks, and without failures of ranks. The operations of a program in C have the
+    /// Returns the same job by two networks, with frequent delays of ranks, sometimes with a broken connection, and without failures of ranks. The operations of a program in C have the
     /// order that the networks give them: its transport is not wrapped.
     fn by_networks(self) -> Self {
         if self.networks.as_ref().is_some_and(|networks| !networks.is_drawn) {
@@ -262,15 +283,17 @@ impl Scenario {
             networks.leave_order();
         }
         let networks = Some(networks);
+        let broken =
+            broken(self.seed, self.ranks).filter(|_| self.programs.iter().all(|program| program.knows_of_broken_connections()));
         let pause_max = Duration::from_nanoseconds(if random.one_in(4) { 0 } else { random.spread(SLOW_MAX_NS) });
-        Self { faults: FaultInjection::default(), networks, encrypt: false, pause_max, death: None, ..self }
+        Self { faults: FaultInjection::default(), networks, encrypt: false, pause_max, death: None, broken, ..self }
     }
 
     /// Returns the same job on a machine that is drawn at random, without failures of ranks.
     fn on_machine(self) -> Self {
         let (nodes, talks) = (self.ranks.div_ceil(self.per_node), self.programs.contains(&Program::Talks));
         let networks = Some(Networks::drawn(&mut Random::of(self.seed, 7 << 33), nodes, talks));
-        Self { faults: FaultInjection::default(), networks, death: None, ..self }
+        Self { faults: FaultInjection::default(), networks, death: None, broken: None, ..self }
     }
 
     /// Returns the protocol of the ranks. If `death` is given, the rank of the scenario's failure fails at that time.
@@ -333,6 +356,14 @@ fn death(random: &mut Random, ranks: u32, failure_limit: Duration) -> Death {
     Death { rank: rank(random, ranks), per_mille: random.below(1100), survival, told_after }
 }
 
+fn broken(seed: u64, ranks: u32) -> Option<BrokenConnection> {
+    let mut random = Random::of(seed, 8 << 33);
+    let (from, distance) = (rank(&mut random, ranks), random.within(1, u64::from(ranks) - 1) as u32);
+    let to = Rank::new((from.number() + distance) % ranks);
+    let (after, is_reported) = (random.spread(BROKEN_AFTER_MAX), random.one_in(2));
+    random.one_in(2).then_some(BrokenConnection { from, to, after, is_reported })
+}
+
 fn rank(random: &mut Random, ranks: u32) -> Rank {
     Rank::new(random.below(u64::from(ranks)) as u32)
 }
@@ -378,6 +409,10 @@ impl fmt::Display for Scenario {
             let others = if survival { "the others go on" } else { "the job ends" };
             write!(f, ", rank {rank} dies after {} % of the time and {others}", percent(per_mille as u32))?;
             write!(f, ", told within {}", Brief(told_after))?;
+        }
+        if let Some(BrokenConnection { from, to, after, is_reported }) = self.broken {
+            let reported = if is_reported { ", which is reported" } else { "" };
+            write!(f, ", operations of rank {from} on rank {to} fail after {after} operations{reported}")?;
         }
         Ok(())
     }

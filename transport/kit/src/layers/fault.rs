@@ -18,6 +18,10 @@ const HELD_MAX: usize = 64;
 /// Maximum delay of an operation: longer than most operations take, so that later ones overtake it.
 const DELAY_MAX: Duration = Duration::from_microseconds(10);
 
+/// Time after which delayed operations that found the inner transport full are posted again: a rank that waits for its memory is not woken when others
+/// complete.
+const POST_AGAIN_AFTER: Duration = Duration::from_microseconds(1);
+
 /// Kinds and rates of faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
@@ -72,6 +76,8 @@ pub struct Fault<T> {
     failed: Vec<Token>,
     /// Whether a post was refused for no reason: then the next progress must come soon, as nothing else may ask for it.
     refused: bool,
+    /// Whether a delayed operation found the inner transport full.
+    is_full: bool,
 }
 
 enum Held {
@@ -111,6 +117,7 @@ impl<T: Transport> Fault<T> {
             endangered: Vec::new(),
             failed: Vec::new(),
             refused: false,
+            is_full: false,
         }
     }
 
@@ -175,12 +182,14 @@ impl<T: Transport> Fault<T> {
     /// Passes work whose delay has ended, as far as the inner transport accepts it. Returns whether any was passed.
     fn release(&mut self) -> bool {
         let held_before = self.held.len();
+        self.is_full = false;
         while let Some(index) = self.next_to_release() {
             match self.held.remove(index) {
                 Held::Fence { to } => drop(self.fences.insert(to)),
                 Held::Work { to, work, token, due } => {
                     if self.pass(to, work.borrow(), token).is_err() {
                         self.held.insert(index, Held::Work { to, work, token, due });
+                        self.is_full = true;
                         break;
                     }
                 }
@@ -339,9 +348,10 @@ impl<T: Transport> Transport for Fault<T> {
 
     fn next_deadline(&self) -> Option<Instant> {
         let at_once = (self.refused || !self.failed.is_empty()).then_some(self.now);
+        let again = self.is_full.then(|| self.now + POST_AGAIN_AFTER);
         // Entries that are due and still held wait for a fence or for space in the inner transport; their due time no longer matters.
         let due = self.held.iter().map(Held::due).filter(|due| *due > self.now);
-        due.chain(at_once).chain(self.inner.next_deadline()).min()
+        due.chain(at_once).chain(again).chain(self.inner.next_deadline()).min()
     }
 
     fn extensions(&mut self) -> Option<&mut dyn Extensions> {
