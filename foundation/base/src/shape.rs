@@ -25,8 +25,8 @@ pub enum ShapeError {
     Overflow,
     /// The two ends of a transfer have different counts or blocks.
     #[error(
-        "the two ends of a strided transfer differ: blocks of {} and {} bytes, counts {:?} and {:?}; a contiguous end has the same blocks without gaps \
-         (Shape::packed)",
+        "the two ends of a strided transfer differ: blocks of {} and {} bytes, counts {:?} and {:?}; a contiguous end has the same blocks \
+         without gaps (Shape::packed)",
         .0.block, .1.block, .0.counts, .1.counts
     )]
     Differ(Shape, Shape),
