@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use pelago::{Duration, Rank, World};
 
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Output, Stop, at_least_one, exit, parse};
 
 /// Measure all-to-all exchanges: rank 0 prints the ranks, the bytes of a block, and the microseconds per exchange on the slowest rank
 #[derive(Parser)]
@@ -87,12 +87,12 @@ fn others(rank: Rank, size: u32) -> impl Iterator<Item = Rank> {
     (1..size).map(move |steps| rank.offset(steps.into(), size))
 }
 
-/// Prints the time, or the error; a failed write is ignored.
+/// Prints the time, or the error.
 fn report(arguments: &Arguments, size: u32, [picoseconds, failure]: [u64; 2], checked: bool) {
     if failure == 0 {
         let microseconds = Duration::from_picoseconds(picoseconds).as_seconds() * 1e6 / f64::from(arguments.repeat);
         let note = if checked { "" } else { " (only sizes: nothing was checked)" };
-        let _ = writeln!(std::io::stdout(), "alltoall ranks {size} bytes {} us {microseconds:.3}{note}", arguments.bytes);
+        let _ = writeln!(Output, "alltoall ranks {size} bytes {} us {microseconds:.3}{note}", arguments.bytes);
     } else {
         let (rank, sender) = (failure << 1 >> 33, failure as u32);
         let _ = writeln!(std::io::stderr(), "alltoall: rank {rank} received other data than rank {sender} put");

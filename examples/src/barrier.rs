@@ -9,7 +9,7 @@ use clap::Parser;
 use pelago::dsm::SyncBarrier;
 use pelago::{BarrierAlgorithm, Duration, World};
 
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Output, Stop, at_least_one, exit, parse};
 
 /// Measure barriers: rank 0 prints the algorithm, the number of ranks, and the microseconds per barrier on the slowest rank
 #[derive(Parser)]
@@ -96,7 +96,7 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<()> {
 #[inline(never)]
 fn report(arguments: &Arguments, size: u32, picoseconds: u64) {
     let microseconds = Duration::from_picoseconds(picoseconds).as_seconds() * 1e6 / f64::from(arguments.repeat);
-    let _ = writeln!(std::io::stdout(), "{} ranks {size} us {microseconds:.3}", arguments.algorithm);
+    let _ = writeln!(Output, "{} ranks {size} us {microseconds:.3}", arguments.algorithm);
 }
 
 /// Executes barriers, and waits until the puts of this rank in the last barrier have arrived, as the paper's programs do.

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use pelago::{Duration, Instant, Rank, World};
 
+use crate::usage::Output;
+
 /// Bytes of a memory page: DSM systems without variables move whole pages.
 const PAGE_BYTES: u64 = 4096;
 
@@ -51,7 +53,7 @@ pub(crate) fn judge(
     Ok(if wrong[0] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints the comparison; a failed write is ignored.
+/// Prints the comparison.
 fn report(world: &World, what: impl fmt::Display, taken: &Taken, serial: Duration, same: bool) {
     if !same {
         let _ = writeln!(std::io::stderr(), "{what} ranks {}: one rank finds something else", world.size());
@@ -61,7 +63,7 @@ fn report(world: &World, what: impl fmt::Display, taken: &Taken, serial: Duratio
     let (together, alone, Taken { bytes, bytes_whole, .. }) = (ms(taken.duration), ms(serial), taken);
     let speedup = if together > 0.0 { alone / together } else { 0.0 };
     let _ = writeln!(
-        std::io::stdout(),
+        Output,
         "{what} ranks {} ms {together:.3} serial {alone:.3} speedup {speedup:.2} bytes {bytes} whole {bytes_whole} same",
         world.size()
     );

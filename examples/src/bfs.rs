@@ -12,7 +12,7 @@ use pelago::active::{ActiveMessages, Call, Function, Functions, QueueSettings};
 use pelago::{Rank, World};
 
 use crate::mix::mix;
-use crate::usage::{Stop, at_least_one, copies, exit, parse};
+use crate::usage::{Output, Stop, at_least_one, copies, exit, parse};
 
 /// Edges per vertex.
 const EDGE_FACTOR: u64 = 16;
@@ -203,7 +203,7 @@ fn search(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     if me == 0 {
         let ([reached, edges, levels], roots) = (last, f64::from(arguments.roots));
         let _ = writeln!(
-            std::io::stdout(),
+            Output,
             "bfs ranks {size} scale {} roots {} reached {reached} edges {edges} levels {levels} millions-per-s {:.3} trees right",
             arguments.scale,
             arguments.roots,

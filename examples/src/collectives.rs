@@ -9,7 +9,7 @@ use pelago::collectives::{
 };
 use pelago::{Duration, Instant, Rank, Team, World};
 
-use crate::usage::{Stop, at_least_one, exit, parse, rail};
+use crate::usage::{Output, Stop, at_least_one, exit, parse, rail};
 
 /// Measure collective operations: rank 0 prints the operation, the ranks, the bytes of a block, the algorithm, and the microseconds of one
 /// operation on the slowest rank
@@ -220,8 +220,7 @@ fn time(world: &World, all: &Collectives<'_>, arguments: &Arguments, bytes: usiz
         if arguments.explain && arguments.format != "json" {
             text += &explanation.to_string();
         }
-        // A reader that closes the pipe early is not an error.
-        let _ = std::io::stdout().write_all(text.as_bytes());
+        let _ = Output.write_all(text.as_bytes());
         if slowest[1] != 0 {
             let _ = writeln!(std::io::stderr(), "collectives: {operation} by {} is wrong", plan.algorithm());
         }

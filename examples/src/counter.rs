@@ -7,7 +7,7 @@ use clap::Parser;
 use pelago::dsm::Shared;
 use pelago::{Duration, Rank, World};
 
-use crate::usage::{Stop, at_least_one, copies, exit, parse};
+use crate::usage::{Output, Stop, at_least_one, copies, exit, parse};
 
 /// Add to a shared counter: rank 0 prints the ranks, the bytes, the microseconds per turn, and the number of turns whose data came from another rank
 #[derive(Parser)]
@@ -84,15 +84,12 @@ fn is_all(words: &[u64], value: u64) -> bool {
     words.iter().all(|&word| word == value)
 }
 
-/// Prints the time, or the error; a failed write is ignored.
+/// Prints the time, or the error.
 fn report(ranks: u32, words: u32, picoseconds: u64, turns: u64, [brought, wrong]: [u64; 2]) {
     if wrong == 0 {
         let microseconds = Duration::from_picoseconds(picoseconds).as_seconds() * 1e6 / turns as f64;
         let bytes = u64::from(words) * 8;
-        let _ = writeln!(
-            std::io::stdout(),
-            "counter ranks {ranks} bytes {bytes} us {microseconds:.3} turns {turns} brought {brought}"
-        );
+        let _ = writeln!(Output, "counter ranks {ranks} bytes {bytes} us {microseconds:.3} turns {turns} brought {brought}");
     } else {
         let _ = writeln!(std::io::stderr(), "counter: {wrong} ranks found a wrong count");
     }

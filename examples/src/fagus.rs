@@ -10,7 +10,7 @@ use clap::Parser;
 use pelago::dsm::SyncBarrier;
 use pelago::{Duration, Rank, World};
 
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Output, Stop, at_least_one, exit, parse};
 
 /// Measure messages from rank 0 to rank 1 and barriers of all ranks: rank 0 prints microseconds
 #[derive(Parser)]
@@ -119,7 +119,7 @@ fn report(arguments: &Arguments, size: u32, times: &Times, wrong: u64) {
     }
     let each = |picoseconds| Duration::from_picoseconds(picoseconds).as_seconds() * 1e6 / f64::from(arguments.repeat);
     let Times { sent, answered, barriers } = times;
-    let mut out = std::io::stdout();
+    let mut out = Output;
     let _ = writeln!(
         out,
         "message bytes {} sent us {:.4} answered us {:.4}\nbarrier ranks {size} us {:.4}",

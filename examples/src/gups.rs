@@ -14,7 +14,7 @@ use pelago::active::{ActiveMessages, Call, Functions, QueueSettings};
 use pelago::containers::{GlobalHeap, GlobalMap};
 use pelago::{Duration, Rank, World};
 
-use crate::usage::{Stop, at_least_one, exit, parse, room};
+use crate::usage::{Output, Stop, at_least_one, exit, parse, room};
 
 /// Bytes of an element of the hash table, including overhead of the allocator.
 const ELEMENT_BYTES: u64 = 80;
@@ -139,7 +139,7 @@ fn update(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         let rate = updates as f64 / time.as_seconds();
         let by = arguments.by.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
         let _ = writeln!(
-            std::io::stdout(),
+            Output,
             "gups ranks {} log-words {} by {by} updates {updates} gups {:.6} per-rank-millions {:.3} wrong {wrong}",
             world.size(),
             arguments.log_words,

@@ -7,7 +7,7 @@ use clap::{Parser, ValueEnum};
 use pelago::messaging::{Mailbox, Settings};
 use pelago::{Duration, Event, Rank, World};
 
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Output, Stop, at_least_one, exit, parse};
 
 /// Measure single operations of rank 0 on the memory of the last rank, one after another: rank 0 prints percentiles in microseconds
 #[derive(Parser)]
@@ -165,7 +165,7 @@ fn report(arguments: &Arguments, ranks: u32, times: &mut [u64], wrong: u64, [sen
     let bytes = if arguments.operation == Operation::FetchAdd { 8 } else { arguments.bytes };
     let datagrams = if sent == 0 { String::new() } else { format!(" datagrams {sent} repeated {repeated}") };
     let _ = writeln!(
-        std::io::stdout(),
+        Output,
         "latency {name} ranks {ranks} bytes {bytes} operations {} us p50 {p50:.3} p99 {p99:.3} p99.9 {p999:.3} max {most:.3}{datagrams}",
         times.len()
     );

@@ -9,7 +9,7 @@ use clap::Parser;
 use pelago::dsm::{Region, RegionSettings, Shared};
 use pelago::{Rank, Symmetric, World};
 
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Output, Stop, at_least_one, exit, parse};
 
 /// Number of tests between two synchronizations.
 const BATCH: usize = 500;
@@ -296,7 +296,7 @@ fn play_game<M: Memory>(
     if rank == 0 {
         let [apart, forbidden] = sums;
         let _ = writeln!(
-            std::io::stdout(),
+            Output,
             "litmus {} {} ranks {ranks} runs {runs} outcomes {outcomes} apart {apart} forbidden {forbidden}",
             game.name,
             M::NAME

@@ -1,10 +1,13 @@
 //! Common parts of the NAS programs: classes, random numbers, and the output line.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use pelago::collectives::{Collectives, Max};
 use pelago::{Instant, World};
+
+use crate::usage::Output;
 
 /// Problem sizes of the NAS Parallel Benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -82,7 +85,7 @@ pub(crate) fn report(
     all.allreduce(&mut ends, Max)?;
     if world.rank().number() == 0 {
         let verified = if ends[1] == 0 { "verified" } else { "WRONG" };
-        println!("{what} ranks {} ms {:.3} {verified}", world.size(), ends[0] as f64 / 1e9);
+        let _ = writeln!(Output, "{what} ranks {} ms {:.3} {verified}", world.size(), ends[0] as f64 / 1e9);
     }
     Ok(if ends[1] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

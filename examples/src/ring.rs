@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use pelago::{Duration, Symmetric, World};
 
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Output, Stop, at_least_one, exit, parse};
 
 /// Runs the program as one rank.
 ///
@@ -56,8 +56,7 @@ fn measure(world: &World, repeat: u32, warm_up: u32) -> pelago::Result<()> {
     world.allreduce(&mut picoseconds, u64::max)?;
     if world.rank().number() == 0 {
         let microseconds = Duration::from_picoseconds(picoseconds[0]).as_seconds() * 1e6 / f64::from(repeat);
-        // A reader that closes the pipe early is not an error.
-        let _ = writeln!(std::io::stdout(), "ring ranks {} us {microseconds:.3}", world.size());
+        let _ = writeln!(Output, "ring ranks {} us {microseconds:.3}", world.size());
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use pelago::zerocopy::{FromBytes, Immutable, IntoBytes};
 use pelago::{Rank, World};
 
 use crate::beside::{Taken, judge, whole_pages};
-use crate::usage::{Stop, exit, parse};
+use crate::usage::{Output, Stop, exit, parse};
 
 /// Maximum number of cities: above it a search takes hours.
 const CITIES_MAX: usize = 20;
@@ -119,10 +119,10 @@ fn exchange(best: &mut Shared<'_, Best>, mine: &mut Best) -> pelago::Result<()> 
     Ok(())
 }
 
-/// Prints the result; a failed write is ignored.
+/// Prints the result.
 fn report(map: &Map, found: &Best) {
     let trip: Vec<String> = found.trip[..map.cities].iter().map(u8::to_string).collect();
-    let _ = writeln!(std::io::stdout(), "tsp cities {} length {}: {}", map.cities, found.length, trip.join(" "));
+    let _ = writeln!(Output, "tsp cities {} length {}: {}", map.cities, found.length, trip.join(" "));
 }
 
 /// Distances between the cities.

@@ -1,8 +1,9 @@
 //! Parsing of a program's arguments. Rank 0 reports wrong arguments in one line; the exit code is 2.
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use clap::{Args, Parser};
 use pelago::halo::{DIMENSIONS_MAX, Halo, Method, Route, Settings, TRIAL_LIMIT};
@@ -22,9 +23,8 @@ impl Stop {
     #[inline(never)]
     pub(crate) fn tell(&self, program: &str, world: &World) -> ExitCode {
         if world.rank().number() == 0 {
-            // A failed write is ignored.
             let _ = match self {
-                Self::Help(text) => write!(std::io::stdout(), "{text}"),
+                Self::Help(text) => write!(Output, "{text}"),
                 Self::Wrong(line) => writeln!(std::io::stderr(), "{program}: {line}"),
             };
         }
@@ -135,12 +135,42 @@ pub(crate) fn parse<A: Parser>(arguments: &[String]) -> Result<A, Stop> {
     })
 }
 
-/// Returns the exit code of a rank; prints an error as one line.
+/// Returns the exit code of a rank; prints an error as one line, and so the first failed write to [`Output`].
 pub(crate) fn exit(program: &str, result: pelago::Result<ExitCode>) -> ExitCode {
-    result.unwrap_or_else(|error| {
+    let _ = Output.flush();
+    let result = result.map_err(|error| error.to_string());
+    let written = WRITE_ERROR.get().map_or(Ok(()), |error| Err(format!("cannot write to the standard output: {error}")));
+    result.and_then(|code| written.map(|()| code)).unwrap_or_else(|error| {
         let _ = writeln!(std::io::stderr(), "{program}: {error}");
         ExitCode::FAILURE
     })
+}
+
+/// The first error of a write to [`Output`].
+static WRITE_ERROR: OnceLock<String> = OnceLock::new();
+
+/// The standard output. Its callers may ignore errors of writes: [`exit`] reports the first one. A reader that closes the pipe early is not an error.
+pub(crate) struct Output;
+
+impl Output {
+    fn note<T>(result: std::io::Result<T>) -> std::io::Result<T> {
+        if let Err(error) = &result
+            && !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::Interrupted)
+        {
+            WRITE_ERROR.get_or_init(|| error.to_string());
+        }
+        result
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        Self::note(std::io::stdout().write(bytes))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Self::note(std::io::stdout().flush())
+    }
 }
 
 /// Returns an empty vector with room for `length` elements: for what the arguments make as large as they like.

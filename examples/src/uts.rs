@@ -15,7 +15,7 @@ use pelago::containers::{WorkQueue, WorkSettings};
 use pelago::{Duration, World};
 
 use crate::mix::mix;
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Output, Stop, at_least_one, exit, parse};
 
 /// Number of nodes between two calls of progress, in which this rank serves other ranks.
 const NODES_PER_PROGRESS: u64 = 256;
@@ -134,7 +134,7 @@ fn search(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let mut good = true;
     if world.rank().number() == 0 {
         let _ = writeln!(
-            std::io::stdout(),
+            Output,
             "uts ranks {} nodes {} leaves {} depth {} s {seconds:.6} millions-per-s {:.3} stolen {} most {} least {}",
             world.size(),
             all.nodes,
@@ -148,7 +148,7 @@ fn search(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         if arguments.verify {
             good = alone(arguments) == all;
             let verdict = if good { "that of" } else { "different from that of" };
-            let _ = writeln!(std::io::stdout(), "uts tree is {verdict} one rank alone");
+            let _ = writeln!(Output, "uts tree is {verdict} one rank alone");
         }
     }
     world.barrier()?;

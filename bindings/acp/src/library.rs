@@ -325,6 +325,15 @@ impl Library {
     /// Ends a session: afterwards, no operation is in flight, and no memory is registered.
     fn end_session(&'static self) -> Result<(), Refusal> {
         self.sync()?;
+        // Messages and segments in flight read memory of the program, and write to memory of the session. After the second sync, all ranks have
+        // completed theirs.
+        self.monitor().with(|state| {
+            if let Some(session) = &mut state.session {
+                session.links.stop();
+            }
+            state.context.quiet()
+        })?;
+        self.sync()?;
         self.active.store(false, Ordering::Release);
         self.memory().set_areas((0, 0), (0, 0));
         self.monitor().with(|state| {

@@ -71,6 +71,12 @@ impl LibraryState {
 }
 
 impl Links {
+    /// Abandons incomplete requests: waits do not advance them any more.
+    pub(crate) fn stop(&mut self) {
+        self.channels.stop();
+        self.segments.stop();
+    }
+
     /// Connects the ends of a segment buffer, if both exist.
     pub(crate) fn connect(&mut self, number: usize, context: &'static Context) -> Result<Connection<()>, Refusal> {
         self.connector.collect(context)?;

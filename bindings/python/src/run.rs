@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 
+use pelago::platform::BootstrapError;
 use pelago::{Error, processes};
 use pyo3::exceptions::{PyRuntimeError, PySystemExit};
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 
-use crate::fail::Fail;
+use crate::fail::{Fail, JobError};
 use crate::link::{FORKS, Link};
 use crate::rank::{Arenas, Rank};
 use crate::world::World;
@@ -19,7 +20,8 @@ use crate::world::World;
 /// Stack of the thread that runs the function of a simulated rank.
 const STACK_BYTES: usize = 4 << 20;
 
-/// Exit code of a job that has lost a rank.
+/// Exit codes of a job in which a rank has failed, and of one that has lost a rank.
+const RANK_FAILED: i32 = 1;
 const RANK_LOST: i32 = 3;
 
 /// Calls `function` with the world of this rank; in a simulation, for each rank with the rank's world, in a thread of its own.
@@ -34,8 +36,21 @@ pub(crate) fn run(py: Python<'_>, function: Py<PyAny>) -> PyResult<Py<PyAny>> {
     let function = &function;
     let returned =
         py.detach(|| pelago::run(|world| if is_simulated { simulated(world, function) } else { process(world, function) }));
-    Ok(returned?)
+    returned.map_err(|fail| match &fail {
+        Fail::Library(error @ Error::Bootstrap(BootstrapError::Start(_))) if may_be_started_by_a_rank() => {
+            JobError::new_err(format!("{error}; a process that a rank starts (subprocess, multiprocessing) is no rank"))
+        }
+        _ => fail.into(),
+    })
 }
+
+/// Whether this process has the environment of a rank, and has not been one: then a rank may have started it.
+fn may_be_started_by_a_rank() -> bool {
+    std::env::var_os("PELAGO_RANK").is_some() && !HAS_JOINED.load(Ordering::Relaxed)
+}
+
+/// Whether this process has taken part in a job.
+static HAS_JOINED: AtomicBool = AtomicBool::new(false);
 
 /// Lets processes count their forks, so that a child does not use the objects of a rank.
 fn count_forks(py: Python<'_>) -> PyResult<()> {
@@ -75,6 +90,7 @@ impl Drop for Closing<'_> {
 }
 
 fn process(world: &pelago::World, function: &Py<PyAny>) -> Result<Py<PyAny>, Fail> {
+    HAS_JOINED.store(true, Ordering::Relaxed);
     let arenas = ManuallyDrop::new(Arenas::default());
     let rank = Rank::new(world, &arenas, true);
     let link = Link::to_process(&rank);
@@ -134,14 +150,21 @@ fn simulated(world: &pelago::World, function: &Py<PyAny>) -> Result<Py<PyAny>, F
     returned.map_err(|raised| Fail::Raised(Python::attach(|py| reported(py, world, raised))))
 }
 
-/// Reports a simulated rank that calls `sys.exit()` or `sys.exit(0)`, as the launcher of processes does: otherwise the exit code would tell that all ranks
-/// have ended well.
+/// Reports a simulated rank that calls `sys.exit`, and gives the job the exit code that the launcher of processes gives it. Otherwise, code 0 of a rank would
+/// tell that all ranks have ended well, and other codes would tell of failures of the job.
 fn reported(py: Python<'_>, world: &pelago::World, raised: PyErr) -> PyErr {
-    if exit_code(py, &raised) != Some(0) {
-        return raised;
+    // The system keeps only eight bits of an exit code.
+    match exit_code(py, &raised).map(|code| code & 0xff) {
+        None => raised,
+        Some(0) => {
+            eprintln!("pelago: rank {} ended with exit code 0 in the middle of the job; the job was ended", world.rank());
+            PySystemExit::new_err(RANK_LOST)
+        }
+        Some(code) => {
+            eprintln!("pelago: rank {} failed with exit code {code}; the job was ended", world.rank());
+            PySystemExit::new_err(RANK_FAILED)
+        }
     }
-    eprintln!("pelago: rank {} ended with exit code 0 in the middle of the job; the job was ended", world.rank());
-    PySystemExit::new_err(RANK_LOST)
 }
 
 /// Drops the objects of a rank, except those whose drop may wait for other ranks: senders of mailboxes that found no free slot and, after a failure, which

@@ -2,8 +2,9 @@
 //!
 //! Operations are started and then waited for, so that the wait can check for signals.
 
+use std::collections::BTreeSet;
 use std::ops::{BitAnd, BitOr, BitXor};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pelago::Pod;
 use pelago::collectives::{Collectives, Commutative, Started};
@@ -23,20 +24,34 @@ pub(crate) struct Team {
     position: u32,
     /// The members; `None` for all ranks.
     members: Option<Vec<u32>>,
+    /// The reductions, by their [`code`], in which the members have agreed.
+    agreed: Mutex<BTreeSet<u64>>,
 }
 
 impl Team {
     pub(crate) fn all(link: Arc<Link>) -> Self {
         let position = link.rank;
-        Self { link, number: None, position, members: None }
+        Self { link, number: None, position, members: None, agreed: Mutex::default() }
     }
 
     pub(crate) fn of(link: Arc<Link>, number: u64, position: u32, members: Vec<u32>) -> Self {
-        Self { link, number: Some(number), position, members: Some(members) }
+        Self { link, number: Some(number), position, members: Some(members), agreed: Mutex::default() }
     }
 
     fn size_of(&self) -> usize {
         self.members.as_ref().map_or(self.link.size as usize, Vec::len)
+    }
+
+    /// Compares the code of a reduction with those of all members, at its first use. The library compares lengths and roots of each call, but neither
+    /// types of the same size nor operators. A program whose members differ usually does so from its first call on, and a comparison in each call would
+    /// take as long as a short reduction.
+    fn compare(&self, rank: &Rank<'_, '_>, team: &Collectives<'_>, code: u64) -> Result<(), Fail> {
+        let agreed = || self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !agreed().contains(&code) {
+            agree(rank, team, code)?;
+            agreed().insert(code);
+        }
+        Ok(())
     }
 
     fn check_root(&self, root: u32) -> Result<(), Fail> {
@@ -110,18 +125,41 @@ macro_rules! reduced {
 reduced!(no_bits, |one, other| one + other, |one, other| one * other; f32 f64);
 reduced!(bits, |one, other| one.wrapping_add(other), |one, other| one.wrapping_mul(other); i8 u8 i16 u16 i32 u32 i64 u64);
 
-/// Performs a reduction by name.
+/// Returns a number for a reduction by name: different ones for different reductions.
+fn code(kind: &str, dtype: &str, operator: &str) -> u64 {
+    // The hash function of FNV.
+    let bytes = [kind, dtype, operator].into_iter().flat_map(|name| name.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Compares the code of a reduction with those of all members.
+///
+/// # Errors
+/// The members call different reductions. All members get this error.
+fn agree(rank: &Rank<'_, '_>, team: &Collectives<'_>, code: u64) -> Result<(), Fail> {
+    let mut started = team.start_allreduce(vec![code, !code], Commutative(u64::max))?;
+    rank.wait_for("a reduction", None, || Ok(started.test()?.then_some(())))?;
+    let greatest = started.wait()?;
+    if greatest == [code, !code] {
+        return Ok(());
+    }
+    let why = "the members call reductions of different kinds, dtypes or operators: a collective operation takes the same on every member";
+    Err(Fail::Value(why.into()))
+}
+
+/// Performs a reduction by name, after `compare`.
 fn reduce<T: Reduced>(
     rank: &Rank<'_, '_>,
     team: &Collectives<'_>,
-    kind: &str,
-    operator: &str,
+    (kind, operator): (&str, &str),
     root: Option<u32>,
     values: &Bytes,
+    compare: impl FnOnce() -> Result<(), Fail>,
 ) -> Result<(), Fail> {
     let operator = T::operator(operator).ok_or_else(|| {
         Fail::Value(format!("no operator {operator:?} of this type: sum, prod, min, max, and of integers and, or, xor"))
     })?;
+    compare()?;
     let (operator, own) = (Commutative(operator), values.to_values::<T>());
     match (kind, root) {
         ("allreduce", _) => finish(rank, "a reduction", team.start_allreduce(own, operator)?, values),
@@ -198,7 +236,8 @@ impl Team {
         let values = Bytes::writable(values)?;
         Ok(self.link.call(py, |me| {
             let team = me.team(self.number)?;
-            with_type!(dtype, |T| reduce::<T>(me, team, kind, operator, root, &values))
+            let compare = || self.compare(me, team, code(kind, dtype, operator));
+            with_type!(dtype, |T| reduce::<T>(me, team, (kind, operator), root, &values, compare))
         })?)
     }
 

@@ -263,6 +263,87 @@ def test_a_rank_that_exits_in_the_middle_of_the_job_ends_it(job):
     assert "rank 1 " in ended.stderr and "ended with exit code 0 in the middle of the job" in ended.stderr
 
 
+@pytest.mark.parametrize("code", [7, 256 + 7])
+def test_a_rank_that_exits_with_an_error_fails_the_job(job, code):
+    program = """
+        import sys
+        import pelago
+
+        def main(world):
+            if world.rank == 1:
+                sys.exit(int(sys.argv[1]))
+            world.barrier()
+
+        pelago.run(main)
+    """
+    ended = job.start(program, code, ranks=2)
+    assert ended.returncode == 1, ended
+    assert "rank 1 " in ended.stderr and "failed with exit code 7; the job was ended" in ended.stderr
+
+
+def test_a_program_that_a_rank_starts_is_told_that_it_is_no_rank(real):
+    program = """
+        import os, subprocess, sys
+        import pelago
+
+        def main(world):
+            if world.rank == 0:
+                # Without and with files under the numbers of the launcher's descriptors.
+                for kept in [(), [os.open("/dev/null", os.O_RDONLY) for _ in range(8)]]:
+                    ended = subprocess.run([sys.executable, __file__], stderr=subprocess.PIPE, text=True, pass_fds=kept)
+                    last = ended.stderr.splitlines()[-1]
+                    print(ended.returncode, last.startswith("pelago.JobError: cannot take part in the job"), "is no rank" in last)
+            world.barrier()
+
+        pelago.run(main)
+    """
+    assert real.lines(program, ranks=2) == ["1 True True"] * 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("np.ones(4), 'sum'", "np.ones(4), 'prod'"),
+        ("np.ones(4), 'sum'", "np.ones(4, 'i8'), 'sum'"),
+        ("np.ones(4, 'u2'), 'max'", "np.ones(4, 'i2'), 'max'"),
+    ],
+)
+def test_members_that_reduce_differently_are_told(job, one, other):
+    program = f"""
+        import numpy as np, pelago
+
+        def main(world):
+            for reduce in (world.allreduce, world.scan, world.reduce):
+                try:
+                    reduce({one}) if world.rank == 0 else reduce({other})
+                    print("no error")
+                except ValueError as error:
+                    print("dtypes or operators" in str(error))
+            # The members go on together.
+            print((world.allreduce(np.ones(4)) == world.size).all())
+
+        pelago.run(main)
+    """
+    assert job.lines(program, ranks=3) == ["True"] * 12
+
+
+def test_an_operator_that_does_not_exist_is_refused_by_the_rank_alone(real):
+    program = """
+        import numpy as np, pelago
+
+        def main(world):
+            if world.rank == 0:
+                try:
+                    world.allreduce(np.ones(4), "and")
+                except ValueError as error:
+                    print("no operator" in str(error))
+            world.barrier()
+
+        pelago.run(main)
+    """
+    assert real.lines(program, ranks=2) == ["True"]
+
+
 def test_a_process_takes_part_once(job):
     program = """
         import threading

@@ -56,7 +56,7 @@ fn fetch_remote<T: Word>(
     let slot = library.context(routine, context);
     // SAFETY: the word lives until the operation has completed, below; if it fails, the process ends.
     let handle = library.or_end(routine, slot.issue(|context| unsafe { context.fetch_raw(at, operator, operand, into) }));
-    library.or_end(routine, slot.monitor.wait("shmem_atomic", |_| Ok(handle.has_ended()?.then_some(()))));
+    library.or_end(routine, slot.wait_for("shmem_atomic", &handle));
     // SAFETY: the operation has written the word.
     unsafe { into.read() }
 }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use pelago::{Advance, Background, Context, ContextFactory, GlobalAddress, GlobalPtr, Job, Pod, Rank, Result};
+use pelago::{Advance, Background, Context, ContextFactory, GlobalAddress, GlobalPtr, Handle, Job, Pod, Rank, Result};
 use pelago_c_support::monitor::{self, Monitor, Progress};
 use pelago_c_support::simulated::{self, PerRank};
 use pelago_memory::{Heap, Place, Reach, Window};
@@ -83,7 +83,7 @@ pub(crate) struct ContextSlot {
     busy: AtomicBool,
     /// The default context, if this is another one.
     default: Option<&'static ContextSlot>,
-    /// Whether operations remain to be posted, which the default context does when it waits.
+    /// Whether operations may remain to be posted, which other contexts do when they wait.
     has_deferred: AtomicBool,
     is_used: AtomicBool,
     /// The index of its team.
@@ -98,22 +98,36 @@ pub(crate) struct ContextState {
     pub(crate) context: &'static Context,
     /// The job; only in the default context.
     pub(crate) job: Option<&'static Job>,
-    /// The other contexts, once there is one; only in the default context.
+    /// The other contexts; in the default context, once there is one.
     others: Option<Rc<OtherContexts>>,
 }
 
-/// The progress of contexts whose operations could not be posted at once. A PE that waits for memory, in the default context, may be waiting for a consequence
-/// of these operations, for which their contexts need not be called again.
+/// The progress of contexts whose operations could not be posted at once. A PE that waits for memory, in the default context, or polls memory of another
+/// PE by gets or atomics, in any context, may be waiting for a consequence of these operations, for which their contexts need not be called again.
 struct OtherContexts {
     contexts: &'static [OnceLock<ContextSlot>],
-    /// Whether the default context advances this.
+    /// The index of the context that advances the others.
+    own: usize,
+    /// Whether that context advances this.
     is_advanced: Cell<bool>,
+}
+
+impl OtherContexts {
+    fn new(contexts: &'static [OnceLock<ContextSlot>], own: usize) -> Rc<Self> {
+        Rc::new(Self { contexts, own, is_advanced: Cell::new(false) })
+    }
+
+    /// Returns the other contexts that may have operations to be posted. Contexts are made in the order of their indices.
+    fn deferred(&self) -> impl Iterator<Item = &'static ContextSlot> {
+        let made = self.contexts.iter().map_while(OnceLock::get).enumerate();
+        made.filter(|(index, slot)| *index != self.own && slot.has_deferred.load(Ordering::Relaxed)).map(|(_, slot)| slot)
+    }
 }
 
 impl Background for OtherContexts {
     fn advance(&self, _: &Context) -> Advance {
         let mut advance = Advance::Done;
-        for slot in self.contexts.iter().filter_map(OnceLock::get).filter(|slot| slot.has_deferred.load(Ordering::Relaxed)) {
+        for slot in self.deferred() {
             let progress = |state: &mut ContextState| {
                 let moved = state.context.progress();
                 slot.has_deferred.store(state.context.has_deferred(), Ordering::Relaxed);
@@ -163,7 +177,8 @@ pub(crate) struct Members {
 impl ContextState {
     /// Lets the waits of this context advance the others, until none has deferred operations.
     fn advance_others(&self) {
-        let Some(others) = self.others.as_ref().filter(|others| !others.is_advanced.replace(true)) else { return };
+        let deferred = self.others.as_ref().filter(|others| others.deferred().next().is_some());
+        let Some(others) = deferred.filter(|others| !others.is_advanced.replace(true)) else { return };
         let others: Rc<dyn Background> = others.clone();
         self.context.go_on_with(&others).expect("few libraries have background work in a program in C");
     }
@@ -442,15 +457,17 @@ impl Library {
             let made = match &mut *factory {
                 Some(factory) => factory.context(),
                 None => {
-                    let first = self.default_context().monitor.with(|state| {
-                        state.others = Some(Rc::new(OtherContexts { contexts: &self.contexts, is_advanced: Cell::new(false) }));
+                    let default = self.default_context();
+                    let first = default.monitor.with(|state| {
+                        default.has_deferred.store(state.context.has_deferred(), Ordering::Relaxed);
+                        state.others = Some(OtherContexts::new(&self.contexts, 0));
                         state.context.context_factory()
                     });
                     factory.insert(first).context()
                 }
             };
             let context: &'static Context = Box::leak(Box::new(made.ok()?));
-            let state = ContextState { context, job: None, others: None };
+            let state = ContextState { context, job: None, others: Some(OtherContexts::new(&self.contexts, index)) };
             self.contexts[index].get_or_init(|| ContextSlot::new(state, Some(self.default_context()), self.is_simulated));
         }
         let slot = self.contexts[index].get()?;
@@ -460,10 +477,14 @@ impl Library {
         Some(index + 1)
     }
 
+    /// Returns the contexts in use, without the default one.
+    pub(crate) fn contexts_in_use(&self) -> impl Iterator<Item = &ContextSlot> {
+        self.contexts.iter().skip(1).map_while(OnceLock::get).filter(|slot| slot.is_used.load(Ordering::Relaxed))
+    }
+
     /// Returns the contexts in use of the team at an index.
     pub(crate) fn contexts_of(&self, team: usize) -> impl Iterator<Item = &ContextSlot> {
-        let made = self.contexts.iter().skip(1).filter_map(OnceLock::get);
-        made.filter(move |slot| slot.is_used.load(Ordering::Relaxed) && slot.team() == team)
+        self.contexts_in_use().filter(move |slot| slot.team() == team)
     }
 
     /// Records that the program has a pointer to memory of another PE of this host.
@@ -534,15 +555,28 @@ impl ContextSlot {
     pub(crate) fn issue<R>(&self, issue: impl FnOnce(&'static Context) -> R) -> R {
         let (issued, has_deferred) = self.monitor.with(|state| {
             self.busy.store(true, Ordering::Relaxed);
-            (issue(state.context), state.context.has_deferred())
+            (issue(state.context), state.others.is_some() && state.context.has_deferred())
         });
-        if let Some(default) = self.default
-            && has_deferred
+        if has_deferred
             && !self.has_deferred.swap(true, Ordering::Relaxed)
+            && let Some(default) = self.default
         {
             default.monitor.with(|state| state.advance_others());
         }
         issued
+    }
+
+    /// Lets the next wait of this context advance the others. Those of the default context do as soon as another context has deferred operations.
+    pub(crate) fn before_wait(&self) {
+        if self.default.is_some() {
+            self.monitor.with(|state| state.advance_others());
+        }
+    }
+
+    /// Waits for the operation of a handle, and advances other contexts meanwhile.
+    pub(crate) fn wait_for(&self, what: &'static str, handle: &Handle<'_>) -> Result<()> {
+        self.before_wait();
+        self.monitor.wait(what, |_| Ok(handle.has_ended()?.then_some(())))
     }
 
     /// Orders the issued operations before later ones, for each target.

@@ -15,7 +15,7 @@ use pelago_c_support::{exit, monitor, simulated};
 use pelago_memory::Heap;
 
 use crate::collectives::{self, SCRATCH_BYTES};
-use crate::library::{Area, Library, Parts, SHARED, process};
+use crate::library::{Area, ContextSlot, Library, Parts, SHARED, process};
 use crate::limits::STATIC_AREAS_MAX;
 use crate::refusal::{self, end, refuse};
 use crate::statics;
@@ -227,16 +227,11 @@ pub(crate) fn finalize(routine: &'static str) {
     if depth > 1 {
         return library.set_depth(depth - 1);
     }
+    // Before the barrier, so that after it the operations of all PEs have completed.
+    library.contexts_in_use().for_each(|context| library.or_end(routine, context.quiet()));
     collectives::barrier_all(routine);
-    for (index, team) in library.teams().iter().enumerate() {
-        for context in library.contexts_of(index) {
-            library.or_end(routine, context.quiet());
-            context.release();
-        }
-        if index >= SHARED {
-            team.size.store(0, Ordering::Relaxed);
-        }
-    }
+    library.contexts_in_use().for_each(ContextSlot::release);
+    library.teams()[SHARED..].iter().for_each(|team| team.size.store(0, Ordering::Relaxed));
     *library.heap.lock().unwrap_or_else(PoisonError::into_inner) = Heap::new(library.heap_area().bytes as u64);
     library.set_depth(0);
 }

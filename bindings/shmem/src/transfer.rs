@@ -211,7 +211,7 @@ fn get_remote(routine: &str, library: &Library, context: usize, mode: Mode, from
         return;
     }
     let handle = library.or_end(routine, slot.issue(issue));
-    library.or_end(routine, slot.monitor.wait("shmem_get", |_| Ok(handle.has_ended()?.then_some(()))));
+    library.or_end(routine, slot.wait_for("shmem_get", &handle));
 }
 
 /// Gets one value.
@@ -330,9 +330,10 @@ pub(crate) fn get_blocks<const ELEMENT: usize>(routine: &str, context: usize, bl
     }
     let mut packed = vec![0; ELEMENT * blocks.block * blocks.blocks];
     let packed_shape = into_shape.packed();
-    let got = library
-        .context(routine, context)
-        .issue(|context| context.get_strided(GlobalPtr::<u8>::from_address(from)?, from_shape, &mut packed, packed_shape));
+    let slot = library.context(routine, context);
+    slot.before_wait();
+    let got =
+        slot.issue(|context| context.get_strided(GlobalPtr::<u8>::from_address(from)?, from_shape, &mut packed, packed_shape));
     library.or_end(routine, got);
     copy_blocks(into, into_shape, Cells::from_mut(&mut packed), packed_shape);
 }

@@ -25,7 +25,7 @@ use pelago::World;
 use pelago::halo::{Halo, Nodes, Settings, Template};
 
 use crate::on_device::Placement;
-use crate::usage::{Borders, Stop, at_least_one, exit, parse};
+use crate::usage::{Borders, Output, Stop, at_least_one, exit, parse};
 use water::Water;
 
 /// Cells per cache line.
@@ -127,8 +127,7 @@ fn measure(world: &World, arguments: &Arguments, template: &Template<2>, setting
         if arguments.borders.explain {
             out += &water.explain();
         }
-        // A reader that closes the pipe early is not an error.
-        let _ = std::io::stdout().write_all(out.as_bytes());
+        let _ = Output.write_all(out.as_bytes());
     }
     Ok(ExitCode::SUCCESS)
 }

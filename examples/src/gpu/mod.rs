@@ -16,7 +16,7 @@ use clap::{Parser, ValueEnum};
 use pelago::cuda::{CudaError, Device};
 use pelago::{GlobalAddress, GlobalPtr, Rank, Registered, RegisteredDevice, World};
 
-use crate::usage::{Stop, at_least_one, exit, if_all_have, parse};
+use crate::usage::{Output, Stop, at_least_one, exit, if_all_have, parse};
 
 /// Operations between memory of GPUs: rank 0 prints a hash of all memory, which is the same for memory of hosts
 #[derive(Parser)]
@@ -100,7 +100,7 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
             let hash = exchange::exchange(world, device.as_ref(), is_managed, arguments.words as usize, arguments.rounds)?;
             if world.rank().number() == 0 {
                 let name = device.as_ref().map_or("host", Device::name);
-                let _ = writeln!(std::io::stdout(), "gpu ranks {} memory {name:?} hash {hash:016x}", world.size());
+                let _ = writeln!(Output, "gpu ranks {} memory {name:?} hash {hash:016x}", world.size());
             }
             Ok(ExitCode::SUCCESS)
         }

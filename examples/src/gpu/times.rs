@@ -11,6 +11,7 @@ use pelago::cuda::{CudaError, CudaMemory, Device, DeviceRange, Rows, Stream};
 use pelago::{DeviceMemory as _, Shape, World};
 
 use super::Memory;
+use crate::usage::Output;
 
 /// Number of measurements for each median.
 const TURNS: usize = 15;
@@ -33,7 +34,7 @@ pub(super) fn measure(world: &World, device: &Device, largest: &[u32]) -> pelago
                 good = false;
             }
         }
-        let _ = std::io::stdout().write_all(text.as_bytes());
+        let _ = Output.write_all(text.as_bytes());
     }
     world.barrier()?;
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })

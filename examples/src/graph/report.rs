@@ -1,6 +1,6 @@
 //! Runs the graphs of all ranks and reports the time, or the reason why they do not end.
 
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,6 +8,7 @@ use pelago::{Duration, Result, Team, World};
 
 use super::messages::Messages;
 use super::{Graph, Operation, run};
+use crate::usage::Output;
 
 /// Maximum number of ranks in a process that report what they wait for.
 const TOLD_MAX: u32 = 8;
@@ -45,29 +46,18 @@ pub(crate) fn replay(
     let [moves, bytes] = graph.traffic();
     let mut sums = [graph.operations.len() as u64, moves, bytes];
     world.allreduce(&mut sums, |one: u64, other| one.saturating_add(other))?;
-    let mut is_printed = true;
     if world.rank().number() == 0 {
         let microseconds = Duration::from_picoseconds(slowest[0]).as_seconds() * 1e6;
         let [operations, moves, bytes] = sums;
         let ranks = world.size();
-        let line = format!("{program} ranks {ranks} operations {operations} messages {moves} bytes {bytes} us {microseconds:.3}");
-        is_printed = print(program, &line);
+        let _ = writeln!(
+            Output,
+            "{program} ranks {ranks} operations {operations} messages {moves} bytes {bytes} us {microseconds:.3}"
+        );
         if left_over > 0 {
             let _ = writeln!(std::io::stderr(), "{program}: {left_over} messages were sent that no receive is there for");
         }
     }
     world.barrier()?;
-    Ok(if left_over == 0 && is_printed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Writes a line to standard output; returns whether that succeeded, and prints the error if not. A reader that closes the pipe early is not an error.
-fn print(program: &str, line: &str) -> bool {
-    let mut output = std::io::stdout();
-    match writeln!(output, "{line}").and_then(|()| output.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            let _ = writeln!(std::io::stderr(), "{program}: cannot write to the standard output: {error}");
-            false
-        }
-        _ => true,
-    }
+    Ok(if left_over == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

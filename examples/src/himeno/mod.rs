@@ -31,7 +31,7 @@ use pelago::halo::{Field, Halo, Settings};
 use pelago::{Duration, World};
 
 use crate::on_device::{Place, Placement, Plans, each_cell, set_values, values};
-use crate::usage::{Borders, Stop, at_least_one, cost, exit, finite, parse};
+use crate::usage::{Borders, Output, Stop, at_least_one, cost, exit, finite, parse};
 use device::OnDevice;
 use field::{Coefficients, SPOILED, initial_p, pressures, set_p};
 use grid::{Extent, Grid, Split};
@@ -130,12 +130,11 @@ fn measure(world: &World, arguments: &Arguments, grid: &Grid, settings: &Setting
     let solved = solver.solve(iterations)?;
     let hash = solver.hash()?;
     if world.rank().number() == 0 {
-        // A reader that closes the pipe early is not an error.
         let mut out = report(grid, world.size(), iterations, &solved, hash);
         if arguments.borders.explain {
             out += &solver.plans.explain().to_string();
         }
-        let _ = std::io::stdout().write_all(out.as_bytes());
+        let _ = Output.write_all(out.as_bytes());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,7 @@ use pelago::{Duration, World};
 
 use super::letter::{self, Head};
 use super::{Arguments, RECEIVER};
+use crate::usage::Output;
 
 /// Results of one rank.
 pub(super) struct Report {
@@ -116,8 +117,7 @@ impl Report {
         let mut sums = [self.looks, self.refused, wrong, time(self.quiet), time(self.busy), missing];
         world.allreduce(&mut sums, |one, other| one + other)?;
         if world.rank() == RECEIVER {
-            // A reader that closes the pipe early is not an error.
-            let _ = writeln!(std::io::stdout(), "{}", self.lines(world, arguments, sums));
+            let _ = writeln!(Output, "{}", self.lines(world, arguments, sums));
         }
         Ok(if sums[2] + sums[5] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }

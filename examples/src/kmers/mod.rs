@@ -17,7 +17,7 @@ use pelago::active::QueueSettings;
 use pelago::containers::{GlobalHeap, GlobalMultiset};
 use pelago::{Scope, World};
 
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Output, Stop, at_least_one, exit, parse};
 use sequences::{Event, Sequences};
 use window::KmerWindow;
 
@@ -155,7 +155,7 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         if arguments.verify {
             good = alone(world, arguments) == Some(found);
             let verdict = if good { "equal to" } else { "different from" };
-            let _ = writeln!(std::io::stdout(), "kmers counts {verdict} those of one rank alone");
+            let _ = writeln!(Output, "kmers counts {verdict} those of one rank alone");
         }
     }
     world.barrier()?;
@@ -241,9 +241,9 @@ fn alone(_world: &World, arguments: &Arguments) -> Option<Found> {
     Some(found)
 }
 
-/// Prints the results; a failed write is ignored.
+/// Prints the results.
 fn report(ranks: u32, arguments: &Arguments, found: &Found, seconds: f64) {
-    let mut out = std::io::stdout().lock();
+    let mut out = Output;
     let Found { kmers, different, spectrum, top } = found;
     let _ = writeln!(out, "kmers ranks {ranks} k {} total {kmers} different {different} s {seconds:.3}", arguments.k);
     for (count, &kmers) in spectrum.iter().enumerate().filter(|&(_, &kmers)| kmers > 0) {

@@ -35,7 +35,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use pelago::{BarrierAlgorithm, Duration, World};
 
-use crate::usage::{at_least_one, cost, exit, finite, parse};
+use crate::usage::{Output, at_least_one, cost, exit, finite, parse};
 use domains::{Balance, Domains, Shape};
 use exchange::{Costs, Sync, exchange};
 use gadget::Snapshot;
@@ -193,9 +193,8 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         return Ok(tell(if world.rank().number() == 0 { Some(wrong) } else { None }));
     }
     if world.rank().number() == 0 {
-        // A reader that closes the pipe early is not an error.
         let text = if arguments.format == "json" { Report::json } else { Report::text };
-        let _ = std::io::stdout().write_all(text(&report, after.count, after.sum).as_bytes());
+        let _ = Output.write_all(text(&report, after.count, after.sum).as_bytes());
     }
     Ok(ExitCode::SUCCESS)
 }

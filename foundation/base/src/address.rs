@@ -87,7 +87,7 @@ pub struct AddressLayout {
 }
 
 /// Reason for which a job has no layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
     /// A job has between one rank and [`RANKS_MAX`].
@@ -98,8 +98,10 @@ pub enum LayoutError {
     SegmentBytes(u64),
 }
 
+crate::debug_as_display! { LayoutError }
+
 /// Reason for which a global address does not exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
     /// The job has fewer ranks.
@@ -117,6 +119,8 @@ pub enum AddressError {
     #[error("offset {0} is past the largest segment of this job")]
     Offset(u64),
 }
+
+crate::debug_as_display! { AddressError }
 
 impl AddressLayout {
     /// Returns the layout for `ranks` ranks and segments of up to `segment_bytes` bytes.

@@ -20,3 +20,24 @@ macro_rules! debug {
         }
     )*};
 }
+
+/// Implements `Debug` for errors with the text of `Display`, because a `main` that returns an error prints `Debug`.
+///
+/// ```
+/// #[derive(thiserror::Error)]
+/// #[error("rank {0} appears twice in the team")]
+/// struct Repeated(u32);
+///
+/// pelago_base::debug_as_display! { Repeated }
+/// assert_eq!(format!("{:#?}", Repeated(3)), "rank 3 appears twice in the team");
+/// ```
+#[macro_export]
+macro_rules! debug_as_display {
+    ($($name:ident),*) => {$(
+        impl ::core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::fmt::Display::fmt(self, f)
+            }
+        }
+    )*};
+}

@@ -13,6 +13,7 @@
 //! | [`Failure`] | reason for the failure of an operation |
 //! | [`Event`], [`Counters`] | all observable events, declared once |
 //! | [`debug!`] | `Debug` of types whose contents other ranks may write |
+//! | [`debug_as_display!`] | `Debug` of errors, with the text of `Display` |
 //! | [`limits`] | the bounds that several crates share, each with its reason |
 //!
 //! Absent on purpose: memory, clocks, threads, sockets, `unsafe`.

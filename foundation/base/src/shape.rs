@@ -17,16 +17,22 @@ pub struct Shape {
 }
 
 /// Reason for which a shape cannot be transferred.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
     /// The last byte is past 2⁶⁴.
     #[error("the shape is larger than any memory")]
     Overflow,
     /// The two ends of a transfer have different counts or blocks.
-    #[error("the two ends of a strided transfer differ: blocks of {} and {} bytes, counts {:?} and {:?}", .0.block, .1.block, .0.counts, .1.counts)]
+    #[error(
+        "the two ends of a strided transfer differ: blocks of {} and {} bytes, counts {:?} and {:?}; a contiguous end has the same blocks \
+         without gaps (Shape::packed)",
+        .0.block, .1.block, .0.counts, .1.counts
+    )]
     Differ(Shape, Shape),
 }
+
+crate::debug_as_display! { ShapeError }
 
 impl Shape {
     /// One contiguous block of `bytes` bytes.

@@ -7,17 +7,17 @@ use crate::Rank;
 /// An ordered set of ranks; its members are numbered by *position* from 0.
 ///
 /// Memory: constant when the ranks are evenly spaced, four bytes per member otherwise (shared by clones).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Team(Members);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Members {
     Spaced { first: u32, step: u32, count: u32 },
     Listed(Arc<[Rank]>),
 }
 
 /// Reason for which ranks do not form a team.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TeamError {
     /// A team has at least one member.
@@ -27,6 +27,8 @@ pub enum TeamError {
     #[error("rank {0} appears twice in the team")]
     Repeated(Rank),
 }
+
+crate::debug_as_display! { TeamError }
 
 impl Team {
     /// Returns the team of all ranks of a job of `size` ranks.
@@ -67,6 +69,14 @@ impl Team {
         match &self.0 {
             Members::Spaced { first, step, count } => (position < *count).then(|| Rank::new(first + step * position)),
             Members::Listed(ranks) => ranks.get(position as usize).copied(),
+        }
+    }
+
+    /// Returns the member with the highest number. Constant time when evenly spaced, else linear.
+    pub fn highest(&self) -> Rank {
+        match &self.0 {
+            Members::Spaced { first, step, count } => Rank::new(first + step * count.saturating_sub(1)),
+            Members::Listed(ranks) => ranks.iter().copied().fold(Rank::new(0), Rank::max),
         }
     }
 
@@ -114,6 +124,11 @@ mod tests {
     #[test]
     fn what_is_not_a_team_is_refused() {
         assert_eq!(Team::of(&[]), Err(TeamError::Empty));
+        assert_eq!(
+            format!("{:?}", TeamError::Empty),
+            "a team needs at least one rank",
+            "what a main that returns the error prints"
+        );
         assert_eq!(Team::of(&[Rank::new(4), Rank::new(1), Rank::new(4)]), Err(TeamError::Repeated(Rank::new(4))));
     }
 
@@ -128,6 +143,7 @@ mod tests {
             let team = Team::of(&ranks).unwrap();
             prop_assert_eq!(team.iter().collect::<Vec<_>>(), ranks.clone());
             prop_assert_eq!(ranks.iter().copied().collect::<Result<Team, _>>(), Ok(team.clone()));
+            prop_assert_eq!(Some(team.highest()), ranks.iter().copied().max());
             for number in 0..200 {
                 let expected = ranks.iter().position(|&rank| rank == Rank::new(number)).map(|p| p as u32);
                 prop_assert_eq!(team.position(Rank::new(number)), expected);

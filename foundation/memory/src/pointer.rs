@@ -17,7 +17,7 @@ pub struct GlobalPtr<T> {
 }
 
 /// An address that cannot be that of a value of the type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{address:?} cannot lead to a value that is aligned to {align} bytes")]
 pub struct PointerError {
     /// The address: null, or not a multiple of the alignment.
@@ -25,6 +25,8 @@ pub struct PointerError {
     /// The alignment in bytes.
     pub align: usize,
 }
+
+pelago_base::debug_as_display! { PointerError }
 
 impl<T: Pod> GlobalPtr<T> {
     /// Returns the pointer with this address.

@@ -282,7 +282,7 @@ impl<T: Number> DeviceRing<'_, '_, T> {
                 _ => {}
             }
             self.collectives.context().is_whole()?;
-            match world.wait_until(told, which, |told| told >= number) {
+            match world.wait_for_value("an operation of a device ring", None, told, which, |told| told >= number) {
                 // The failure of a rank that is not a member does not matter.
                 Err(Error::Fault(Fault::PeerLost(_))) if world.fault().is_none() => {}
                 ended => ended.map(drop)?,

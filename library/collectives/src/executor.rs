@@ -367,7 +367,7 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
             if !wait {
                 return Ok(false);
             }
-            match world.wait_until(self.local, index, |told| told >= number || is_broken()) {
+            match world.wait_for_value("a collective operation", None, self.local, index, |told| told >= number || is_broken()) {
                 Ok(told) if told < number => {}
                 // The failure of a rank that is not a member does not matter.
                 Err(Error::Fault(Fault::PeerLost(_))) if world.fault().is_none() => {}

@@ -148,11 +148,13 @@ impl FromStr for Collective {
 }
 
 /// The error of a name that no [`Collective`] has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an operation is barrier, broadcast, reduce, allreduce, allgather, reduce-scatter, gather, scatter, alltoall, scan or exclusive-scan"
 )]
 pub struct UnknownCollective;
+
+pelago_base::debug_as_display! { UnknownCollective }
 
 /// The algorithm of an operation.
 ///
@@ -246,12 +248,14 @@ impl FromStr for Algorithm {
 }
 
 /// The error of a name that no [`Algorithm`] has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an algorithm is flat, direct, binomial, chain, hierarchical, recursive-doubling, recursive-doubling-far, halving, ring, bruck, \
      pairwise, shared or network"
 )]
 pub struct UnknownAlgorithm;
+
+pelago_base::debug_as_display! { UnknownAlgorithm }
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use common::{Chance, RANKS, operations};
 use pelago_base::{Event, GlobalAddress, Rank};
 use pelago_containers::{
-    ByteSource, Form, GlobalBytes, GlobalDeque, GlobalHeap, GlobalList, GlobalVector, Guarded, InsertAt, List, Sequence,
+    ByteSource, Form, GlobalBytes, GlobalDeque, GlobalHeap, GlobalList, GlobalVector, Guarded, InsertAt, List, PlacedMap,
+    Sequence,
 };
 use pelago_rma::{Error, GlobalPtr, World};
 use pelago_test_support::earlier::after_a_failure;
@@ -185,6 +186,23 @@ fn past_the_end_there_is_nothing() {
         assert!(matches!(vector.reserve(1 << 14), Err(Error::NoMemory { .. })));
         assert!(matches!(vector.extend_from_slice(&[9; 4000]), Err(Error::NoMemory { .. })));
         assert_eq!(vector.to_vec(), Ok(vec![1, 2, 3]));
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_container_on_a_rank_that_the_job_lacks_is_an_error() {
+    run(Platform::Remote, 2, |world| {
+        let heap = GlobalHeap::new(world, 1 << 14).unwrap();
+        let lacking = Rank::new(2);
+        let lacks = |result: Result<(), Error>| assert!(matches!(result, Err(Error::Address(_))), "{result:?}");
+        lacks(heap.allocate(lacking, 8).map(drop));
+        lacks(GlobalVector::<u32>::new(&heap, lacking, 2).map(drop));
+        lacks(PlacedMap::create(&heap, &[world.rank(), lacking], 4, world.rank()).map(drop));
+        lacks(Guarded::new(&heap, lacking, ()).map(drop));
+        let list = GlobalList::<u32>::new(&heap, world.rank()).unwrap();
+        lacks(list.push_back(1, lacking).map(drop));
+        list.push_back(1, world.rank().next(2)).unwrap();
         world.barrier().unwrap();
     });
 }

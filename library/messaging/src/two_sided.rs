@@ -407,10 +407,8 @@ impl<'m, 'w> Party<'m, 'w> {
             if !is_fetched(exposed.local().load(0)) {
                 all_there(world, &[by])?;
             }
-            let waited = match self.fetched_within {
-                Some(limit) => world.wait_until_within(limit, exposed.local(), 0, is_fetched),
-                None => world.wait_until(exposed.local(), 0, is_fetched),
-            };
+            let what = "the receiver of a long message";
+            let waited = world.wait_for_value(what, self.fetched_within, exposed.local(), 0, is_fetched);
             match waited {
                 Err(Error::Fault(Fault::PeerLost(_))) if world.fault().is_none() => {}
                 ended => return ended.map(drop),
@@ -430,10 +428,7 @@ impl<'m, 'w> Party<'m, 'w> {
             let [slots, eager] = [&self.slots_in, &self.eager_in].map(|end| end.as_ref().is_some_and(MailReceiver::has_come));
             slots || eager || !taken.borrow().is_empty()
         };
-        let waited = match limit {
-            Some(limit) => world.wait_until_within(limit, self.messages.memory.local(), 0, has_come),
-            None => world.wait_until(self.messages.memory.local(), 0, has_come),
-        };
+        let waited = world.wait_for_value("a two-sided message", limit, self.messages.memory.local(), 0, has_come);
         for (from, bytes) in taken.into_inner() {
             if let Some(arrived) = Arrived::of(from, &bytes) {
                 self.operations += 1;

@@ -1,6 +1,8 @@
 //! A simulated job: its machine, its ranks, and its reports.
 
 use std::cell::Cell;
+use std::fmt::Display;
+use std::io::ErrorKind;
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::{BootstrapError, Fault, Parts};
@@ -50,13 +52,16 @@ fn unreadable(error: &dyn std::error::Error) -> BootstrapError {
 
 /// Creates the simulation that the environment requests, if it does.
 pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
-    let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
+    let start = |error: &dyn Display| BootstrapError::Start(error.to_string());
     let Some(request) = request()? else { return Ok(None) };
     launched::once()?;
     let settings = request.settings().map_err(|error| unreadable(&error))?;
     let limit = request.time_limit_seconds.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok());
     let progress = request.progress.then_some(request.ranks);
-    let monitor = SimulationMonitor::new(settings.watch.clone(), limit, progress).map_err(|error| start(&error))?;
+    let monitor = SimulationMonitor::new(settings.watch.clone(), limit, progress).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => start(&format_args!("{error}: raise the limit of processes (ulimit -u, or pids.max)")),
+        _ => start(&error),
+    })?;
     Ok(Some(Simulation { settings, request, monitor, has_lost_report: Cell::new(false) }))
 }
 
@@ -209,7 +214,8 @@ pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &SimulationOutcome<
                     "; before, the network has given up {count} on rank {target}, after as many repetitions as the machine permits"
                 )
             });
-            say(format_args!("pelago: {fault}, after {when}{}{given_up}", told(&outcome.stuck)));
+            let dead = if fault == Fault::Deadlock { dead(&outcome.lost) } else { String::new() };
+            say(format_args!("pelago: {fault}, after {when}{}{dead}{given_up}", told(&outcome.stuck)));
             Some(exit_code(fault))
         }
     }
@@ -220,6 +226,19 @@ pub(crate) fn loss<R>(outcome: &SimulationOutcome<R>) -> Option<i32> {
     let fault = Fault::PeerLost(*outcome.lost.first()?);
     say(format_args!("pelago: {fault}, after {}", milliseconds(outcome.end)));
     Some(exit_code(fault))
+}
+
+/// Lists ranks that had died without the knowledge of those that wait.
+fn dead(lost: &[Rank]) -> String {
+    let names: Vec<String> = lost.iter().take(STUCK_MAX).map(|rank| format!("rank {rank}")).collect();
+    let more = match lost.len().saturating_sub(STUCK_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match lost.len() {
+        0 => String::new(),
+        _ => format!("; {}{more} had been killed by --faults, of which told=TIME would inform the others", names.join(", ")),
+    }
 }
 
 /// Lists blocked ranks, grouped by the awaited event.

@@ -14,6 +14,7 @@
 //! | `protocol` | the library's own protocol over the simulated network, and the faults that are injected there |
 //! | `memory` | the heaps and stacks of all ranks, of which only used pages exist |
 //! | `shared_stack` | one stack for all ranks of a large job |
+//! | `timer` | deadlines, whose events stay in the queue of the network |
 //! | `ranks` | a rank as a coroutine: fiber, stack, status, crash handler |
 //!
 //! Imports between these parts point one way; a test of the workspace checks that (`tests/tests/tidy.rs`).
@@ -36,6 +37,7 @@ mod run;
 mod settings;
 mod shared_stack;
 mod summary;
+mod timer;
 
 pub use crate::costs::computing::Computing;
 pub use crate::error::SimulationError;

@@ -167,6 +167,55 @@ fn what_comes_while_a_rank_looks_is_not_missed() {
     }
 }
 
+/// The event of a deadline serves later waits, so that a loop of waits that end before their deadlines needs no memory for each.
+#[test]
+fn waits_that_end_before_their_deadlines_leave_no_events() {
+    const ROUNDS: u64 = 1000;
+    let job = |limits: Option<[u64; 2]>, protocol: Option<Protocol>| {
+        let outcome = run(&Settings { protocol, ..settings(2, 1) }, |world| {
+            let flag = world.alloc::<u64>(1)?;
+            for round in 1..=ROUNDS {
+                let limit = limits.map(|limits| Duration::from_milliseconds(limits[round as usize % 2]));
+                if world.rank() == Rank::new(1) {
+                    world.put(flag.at(Rank::new(0), 0), &[round])?;
+                }
+                world.wait_for_value("a round", limit, flag.local(), 0, |value| value == round)?;
+                if world.rank() == Rank::new(0) {
+                    world.put(flag.at(Rank::new(1), 0), &[round])?;
+                }
+            }
+            world.barrier()
+        });
+        assert!(outcome.results.iter().all(|result| matches!(result, Some(Ok(())))), "{:?}", outcome.fault);
+        (outcome.end, outcome.statistics.events)
+    };
+    for protocol in [None, Some(Protocol::default())] {
+        let (end, events) = job(None, protocol.clone());
+        for limits in [[100_000, 100_000], [1000, 100_000]] {
+            let (same_end, with_deadlines) = job(Some(limits), protocol.clone());
+            assert_eq!(end, same_end);
+            assert!(with_deadlines < events + ROUNDS / 10, "{with_deadlines} events, {events} without deadlines");
+        }
+    }
+}
+
+/// Acknowledgements are due often, repetitions late: a deadline that moves back and forth needs no further event for the late time.
+#[test]
+fn deadlines_of_datagrams_share_events() {
+    const ROUNDS: u64 = 1000;
+    let outcome = run(&Settings { protocol: Some(Protocol::default()), ..settings(2, 1) }, |world| {
+        let flag = world.alloc::<u64>(1)?;
+        for round in 1..=ROUNDS {
+            world.compute(Duration::from_microseconds(100));
+            world.put(flag.at(world.rank().next(2), 0), &[round])?;
+        }
+        world.barrier()
+    });
+    assert_eq!(outcome.fault, None);
+    // With an event for each, there are more than 31 per round.
+    assert!(outcome.statistics.events < 29 * ROUNDS, "{} events", outcome.statistics.events);
+}
+
 #[test]
 fn ranks_that_wait_for_ever_are_a_deadlock() {
     let outcome = run(&settings(4, 1), |world| {

@@ -22,6 +22,12 @@ fn the_library_begins_and_ends_several_times() {
     conforms("infrastructure");
 }
 
+/// A message in flight would read memory that the program has unmapped.
+#[test]
+fn nothing_is_in_flight_after_the_end_of_the_library() {
+    conforms("unfinished");
+}
+
 #[test]
 fn memory_of_every_kind_is_reached() {
     conforms("memory");

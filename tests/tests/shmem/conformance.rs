@@ -67,6 +67,14 @@ fn teams_split_and_have_contexts() {
     conforms("teams");
 }
 
+/// With a short send queue, operations of one context wait for room until those of another have ended.
+#[test]
+fn contexts_advance_each_other() {
+    conforms("contexts");
+    let queue = ["--machine", "fat-tree-ndr", "--set", "rail.nic.send_queue=4", "--quiet", "--time-limit", "30"];
+    all_conform(&["contexts"], "queue", &[2, 3], "sim", &queue);
+}
+
 #[test]
 fn teams_of_teams_work_at_every_level() {
     conforms("nested");

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use pelago_examples::{PROGRAMS, Program};
 
-use crate::Refused;
+use crate::{Refused, say};
 
 /// Name of the hidden subcommand that executes one rank of a bundled program.
 pub(crate) const COMMAND: &str = "bundled";
@@ -39,7 +39,20 @@ pub(crate) fn main(command: Vec<OsString>) -> Result<ExitCode, Refused> {
         return Ok(pelago_bench::rank_main(texts(arguments)?));
     }
     let program = find(name).ok_or_else(|| Refused(format!("no bundled program is called {name:?}; see pelago run --list")))?;
+    report_failed_prints();
     Ok((program.main)(texts(arguments)?))
+}
+
+/// Reports a panic of `println!` because of a full or broken output as one line, without a backtrace: it is no defect of the program.
+fn report_failed_prints() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let why = panic.payload_as_str().and_then(|text| text.strip_prefix("failed printing to stdout: "));
+        match why {
+            Some(why) => say(&format!("cannot write to the standard output: {why}")),
+            None => report(panic),
+        }
+    }));
 }
 
 #[cfg(test)]

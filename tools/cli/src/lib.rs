@@ -39,11 +39,13 @@ mod tune;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use pelago_launch::launcher::LaunchError;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 /// Run parallel programs that communicate by one-sided operations (PGAS): on this host, on several hosts, or on a simulated machine.
@@ -81,6 +83,15 @@ enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<OsString>,
     },
+    /// A command that ends with the process that starts it; `pelago tune` starts simulations so.
+    #[command(hide = true, name = CHILD_COMMAND)]
+    Child {
+        /// The number of the process.
+        parent: i32,
+        /// The command's path, then its arguments.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<OsString>,
+    },
     /// The node daemon of one host; `pelago run --hosts` starts these.
     #[command(hide = true, name = pelago_launch::launcher::HOST_COMMAND)]
     NodeDaemon,
@@ -106,6 +117,7 @@ pub fn main() -> ExitCode {
         Ok(Command::Man(man)) => man.main(Arguments::command()),
         Ok(Command::Bundled { command }) => bundled::main(command),
         Ok(Command::Object { command }) => sim::shared_object::main(command),
+        Ok(Command::Child { parent, command }) => child(parent, &command),
         Ok(Command::NodeDaemon) => run::hosts::main(),
         Err(error) => refused(&error, &help_command(std::env::args_os().nth(1))),
     }
@@ -131,6 +143,17 @@ fn end_with(parent: i32, signal: Signal) -> Result<(), Refused> {
         return Err(Refused(format!("process {parent}, which started this one, has ended")));
     }
     Ok(())
+}
+
+/// Name of the hidden subcommand that replaces itself by a command, which ends with a process.
+const CHILD_COMMAND: &str = "child";
+
+/// Replaces this process by a command that ends with the process `parent`. The setting survives `exec`.
+fn child(parent: i32, command: &[OsString]) -> Result<ExitCode, Refused> {
+    end_with(parent, Signal::KILL)?;
+    let (program, arguments) = command.split_first().expect("clap requires one");
+    let error = std::process::Command::new(program).args(arguments).exec();
+    Err(run::refusal(LaunchError::of_start(program, error)))
 }
 
 /// Writes a line to standard error, by one call of the system: other processes of the job may write there too. A closed standard error is no error.

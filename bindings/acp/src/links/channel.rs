@@ -133,6 +133,11 @@ impl Channels {
         !self.busy.is_empty()
     }
 
+    /// Abandons the incomplete requests.
+    pub(crate) fn stop(&mut self) {
+        self.busy.clear();
+    }
+
     /// Performs as much of the requests as is possible without waiting.
     pub(crate) fn advance(&mut self, connector: &mut Connector, context: &'static Context) -> Result<()> {
         let Self { channels, requests, busy } = self;

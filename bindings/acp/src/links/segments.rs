@@ -103,6 +103,11 @@ impl SegmentBuffers {
         !self.waiting.is_empty()
     }
 
+    /// Answers no more sources.
+    pub(crate) fn stop(&mut self) {
+        self.waiting.clear();
+    }
+
     /// Answers the sources whose requests have arrived. Their programs may wait for connections in any order.
     pub(crate) fn advance(&mut self, connector: &mut Connector, context: &'static Context) -> Result<()> {
         let mut failure = Ok(());

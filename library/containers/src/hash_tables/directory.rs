@@ -296,9 +296,6 @@ macro_rules! alike {
             ///
             /// # Errors
             /// `ranks` is empty or `buckets` is 0; as [`GlobalHeap::allocate`].
-            ///
-            /// # Panics
-            /// The job has no such rank.
             pub fn create(heap: &'h GlobalHeap<'w>, ranks: &[Rank], buckets: u64, rank: Rank) -> Result<Self> {
                 Ok(Self(DirectoryTable::create(heap, $mark, ranks, buckets, rank)?))
             }

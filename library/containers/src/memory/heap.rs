@@ -9,7 +9,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use pelago_base::{GlobalAddress, Rank};
+use pelago_base::{AddressError, GlobalAddress, Rank};
 use pelago_rma::{Error, Fetch, FixedMemory, GlobalPtr, Result, Symmetric, World};
 
 use super::own_arena::OwnArena;
@@ -118,11 +118,12 @@ impl<'w> GlobalHeap<'w> {
     /// Cost: three round trips for memory that was never used, four for memory that was freed; more if others allocate on the same rank meanwhile.
     ///
     /// # Errors
-    /// No memory is left there; the rank was lost, or the job is at fault.
-    ///
-    /// # Panics
-    /// The job has no such rank.
+    /// No memory is left there; the job has no such rank; the rank was lost, or the job is at fault.
     pub fn allocate(&self, rank: Rank, bytes: u64) -> Result<GlobalAddress> {
+        let ranks = self.world.size();
+        if rank.number() >= ranks {
+            return Err(AddressError::Rank { rank, ranks }.into());
+        }
         self.allocate_after(rank, bytes, self.glance(rank, bytes)?)
     }
 

@@ -49,9 +49,6 @@ impl<'h, 'w, C> Guarded<'h, 'w, C> {
     ///
     /// # Errors
     /// As [`GlobalHeap::allocate`].
-    ///
-    /// # Panics
-    /// The job has no such rank.
     pub fn new(heap: &'h GlobalHeap<'w>, rank: Rank, container: C) -> Result<Self> {
         let owner = words_at(heap.allocate(rank, 8)?.bits())?;
         heap.world().put(owner, &[0])?.wait()?;

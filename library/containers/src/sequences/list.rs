@@ -46,9 +46,6 @@ impl<'h, 'w> List<'h, 'w> {
     ///
     /// # Errors
     /// As [`GlobalHeap::allocate`].
-    ///
-    /// # Panics
-    /// The job has no such rank.
     pub fn create(heap: &'h GlobalHeap<'w>, rank: Rank) -> Result<Self> {
         let mark = GlobalPtr::from_address(heap.allocate(rank, 8 * WORDS as u64)?)?;
         let list = Self { heap, mark };
@@ -138,9 +135,6 @@ impl<'h, 'w> List<'h, 'w> {
     ///
     /// # Errors
     /// As [`next`](Self::next); no memory is left on the rank; the bytes cannot be read, and the list stays as it was.
-    ///
-    /// # Panics
-    /// The job has no such rank.
     pub fn insert(&self, before: GlobalAddress, from: ByteSource<'_>, rank: Rank) -> Result<GlobalAddress> {
         let previous = self.link(before)?[BEFORE];
         let block = self.heap.allocate(rank, 8 * WORDS as u64 + from.bytes())?;

@@ -113,9 +113,6 @@ impl<'h, 'w> Sequence<'h, 'w> {
     ///
     /// # Errors
     /// As [`GlobalHeap::allocate`].
-    ///
-    /// # Panics
-    /// The job has no such rank.
     pub fn create(heap: &'h GlobalHeap<'w>, form: Form, rank: Rank, capacity: u64) -> Result<Self> {
         let at = heap.allocate(rank, 8 * WORDS as u64)?;
         let sequence = Self { heap, mark: GlobalPtr::from_address(at)?, form };

@@ -22,9 +22,6 @@ impl<'h, 'w, T: Pod> GlobalList<'h, 'w, T> {
     ///
     /// # Errors
     /// As [`GlobalHeap::allocate`].
-    ///
-    /// # Panics
-    /// The job has no such rank.
     pub fn new(heap: &'h GlobalHeap<'w>, rank: Rank) -> Result<Self> {
         Ok(Self { list: List::create(heap, rank)?, values: PhantomData })
     }
@@ -51,9 +48,6 @@ impl<'h, 'w, T: Pod> GlobalList<'h, 'w, T> {
     ///
     /// # Errors
     /// As [`List::insert`].
-    ///
-    /// # Panics
-    /// The job has no such rank.
     pub fn insert(&self, before: GlobalAddress, value: T, rank: Rank) -> Result<GlobalAddress> {
         self.list.insert(before, ByteSource::Bytes(value.as_bytes()), rank)
     }
@@ -62,9 +56,6 @@ impl<'h, 'w, T: Pod> GlobalList<'h, 'w, T> {
     ///
     /// # Errors
     /// As [`List::insert`].
-    ///
-    /// # Panics
-    /// The job has no such rank.
     pub fn push_back(&self, value: T, rank: Rank) -> Result<GlobalAddress> {
         self.insert(self.end(), value, rank)
     }
@@ -73,9 +64,6 @@ impl<'h, 'w, T: Pod> GlobalList<'h, 'w, T> {
     ///
     /// # Errors
     /// As [`List::insert`].
-    ///
-    /// # Panics
-    /// The job has no such rank.
     pub fn push_front(&self, value: T, rank: Rank) -> Result<GlobalAddress> {
         self.insert(self.list.next(self.end())?, value, rank)
     }

@@ -30,7 +30,7 @@ macro_rules! rows {
             /// As [`GlobalHeap::allocate`].
             ///
             /// # Panics
-            /// The job has no such rank; a value has no bytes.
+            /// A value has no bytes.
             pub fn new(heap: &'h GlobalHeap<'w>, rank: Rank, capacity: u64) -> Result<Self> {
                 let bytes = bytes_of::<T>(capacity)?;
                 Ok(Self { bytes: Sequence::create(heap, Form::$form, rank, bytes)?, values: PhantomData })

@@ -281,10 +281,7 @@ impl LockMemory for RemoteWords<'_> {
         }
         let (world, words) = (self.world, self.words.local());
         let begun = world.now();
-        let waited = match until {
-            None => world.wait_until(words, word, is),
-            Some(until) => world.wait_until_within(until - begun, words, word, is),
-        };
+        let waited = world.wait_for_value("the lock of a shared variable", until.map(|until| until - begun), words, word, is);
         self.waits.set(self.waits.get() + 1);
         self.waited.set(self.waited.get() + (world.now() - begun));
         match waited {

@@ -85,7 +85,8 @@ impl<'w> SyncBarrier<'w> {
     /// Waits until a word of this rank has reached `enough`. It never does after the loss of a rank that has not entered.
     fn await_word(&self, index: usize, enough: u64) -> Result<()> {
         let world = self.world;
-        let found = world.wait_until(self.words.local(), index, |word| word >= enough || world.losses() > 0)?;
+        let is_met = |word| word >= enough || world.losses() > 0;
+        let found = world.wait_for_value("a barrier of two phases", None, self.words.local(), index, is_met)?;
         if found >= enough {
             return Ok(());
         }

@@ -131,7 +131,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
                         || self.is_broken()
                         || self.check_sent().is_err()
                 };
-                world.wait_until(self.memory.flags.local(), 0, ready)?;
+                world.wait_for_value("a halo update", None, self.memory.flags.local(), 0, ready)?;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Errors of grids, each in one line.
 
 /// The reason why cells cannot be distributed as described.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GridError {
     /// A dimension has no part, or there are more parts or dimensions than permitted.
@@ -56,4 +56,16 @@ pub enum GridError {
     /// An array has more cells than can be counted.
     #[error("the array has more cells than any memory")]
     Overflow,
+}
+
+pelago_base::debug_as_display! { GridError }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_debug_form_is_a_sentence() {
+        assert_eq!(format!("{:?}", GridError::Overflow), "the array has more cells than any memory");
+    }
 }

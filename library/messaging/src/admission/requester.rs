@@ -24,6 +24,9 @@ const BELL_LIMIT: Duration = Duration::from_milliseconds(1);
 /// Maximum time that a sender waits for its bell before it reads the counters itself (G2), or waits without a limit (G4).
 const BELL_LIMIT_MAX: Duration = Duration::from_milliseconds(128);
 
+/// What a sender waits for, in reports.
+const ADMISSION: &str = "the admission to a mailbox or limit";
+
 /// The sender's side of admission.
 pub(crate) struct Requester<'a, 'w> {
     admission: &'a Admission<'w>,
@@ -99,7 +102,7 @@ impl<'a, 'w> Requester<'a, 'w> {
         if let Some(sender) = unused().find(|&sender| is_empty(words.load(admission.sender_index(sender)))) {
             return Ok(sender);
         }
-        admission.world.wait_until(words, admission.sender_index(first), is_empty)?;
+        admission.world.wait_for_value("a sender that was dropped", None, words, admission.sender_index(first), is_empty)?;
         Ok(first)
     }
 
@@ -453,7 +456,8 @@ impl<'a, 'w> Requester<'a, 'w> {
         let (admission, own) = (self.admission, rung(self.to, self.share, ticket));
         let granted = |seen: u64| Some(seen as u32).filter(|_| seen >> 32 == own >> 32).map(|last| Ticket::new(last).after(1));
         let is_mine = |seen: u64| granted(seen).is_some_and(|granted| granted.since(ticket) > 0);
-        let waited = admission.world.wait_until_within(limit, self.words, admission.bell_index(self.sender), is_mine);
+        let waited =
+            admission.world.wait_for_value(ADMISSION, Some(limit), self.words, admission.bell_index(self.sender), is_mine);
         if let Some(granted) = unless_lost(admission.world, waited)?.and_then(granted) {
             self.granted = granted;
         }
@@ -479,7 +483,8 @@ impl<'a, 'w> Requester<'a, 'w> {
         if is_granted || admission.world.losses() != losses {
             return Ok(());
         }
-        let waited = admission.world.wait_until(self.words, admission.bell_index(self.sender), |seen| seen != 0);
+        let bell = admission.bell_index(self.sender);
+        let waited = admission.world.wait_for_value(ADMISSION, None, self.words, bell, |seen| seen != 0);
         unless_lost(admission.world, waited)?;
         all_there(admission.world, &[self.to])
     }

@@ -154,10 +154,7 @@ impl<'c> ChannelReceiver<'c> {
     fn wait(&self, limit: Option<Duration>) -> Result<()> {
         let (cells, index) = (self.ring, self.slots.index(self.head));
         let has_come = |_| self.find().is_some();
-        let waited = match limit {
-            Some(limit) => self.context.wait_until_within(limit, cells, index, has_come),
-            None => self.context.wait_until(cells, index, has_come),
-        };
+        let waited = self.context.wait_for_value("a message of a channel", limit, cells, index, has_come);
         unless_lost(self.context, waited).map(drop)
     }
 

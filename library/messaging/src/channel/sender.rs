@@ -204,7 +204,7 @@ impl<'c> ChannelSender<'c> {
         all_there(self.context, &[self.to])?;
         let (slots, taken) = (self.slots, self.credit.taken);
         let is_free = |consumed| Credit { taken, granted: granted(consumed, slots) }.admits(taken);
-        let waited = self.context.wait_until(self.consumed, 0, is_free);
+        let waited = self.context.wait_for_value("room in a channel", None, self.consumed, 0, is_free);
         unless_lost(self.context, waited).map(drop)
     }
 }

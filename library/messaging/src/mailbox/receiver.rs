@@ -219,10 +219,8 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         // All messages arrive in this memory.
         let cells = mailbox.memory.local();
         let has_come = |_| self.has_come();
-        let waited = match intervals.into_iter().flatten().min() {
-            Some(interval) => world.wait_until_within(interval, cells, 0, has_come),
-            None => world.wait_until(cells, 0, has_come),
-        };
+        let interval = intervals.into_iter().flatten().min();
+        let waited = world.wait_for_value("a message of a mailbox", interval, cells, 0, has_come);
         unless_lost(world, waited).map(drop)
     }
 

@@ -305,7 +305,7 @@ impl<'w> ActiveMessages<'w> {
     fn push<A: Pod>(&self, to: Rank, function: u16, reply: Option<u64>, argument: &A) -> Result<()> {
         let mut outboxes = self.outboxes.borrow_mut();
         if outboxes.len() <= to.index() {
-            assert!(to.number() < self.world.size(), "rank {to} of {}", self.world.size());
+            assert!(to.number() < self.world.size(), "rank {to} does not exist: the job has {} ranks", self.world.size());
             outboxes.resize_with(self.world.size() as usize, || None);
         }
         let outbox = outboxes[to.index()].get_or_insert_with(|| Box::new(Outbox::new(self.layout.batch_words)));

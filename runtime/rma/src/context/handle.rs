@@ -21,6 +21,7 @@ use crate::{Context, Result};
 pub struct Handle<'c> {
     /// `None` if the operation completed when it was issued.
     context: Option<&'c Context>,
+    /// The operation's number. If the operation completed when it was issued: the address of its context, 0 if that is not known.
     id: u64,
 }
 
@@ -31,8 +32,23 @@ impl<'c> Handle<'c> {
         Self { context: None, id: 0 }
     }
 
+    /// As [`done`](Self::done), for an operation of `context`.
+    #[inline(always)]
+    pub(crate) fn done_by(context: &'c Context) -> Self {
+        Self { context: None, id: address_of(context) }
+    }
+
     pub(crate) const fn pending(context: &'c Context, id: u64) -> Self {
         Self { context: Some(context), id }
+    }
+
+    /// Whether the operation is one of `context`, or completed when it was issued, by an unknown context.
+    #[inline(always)]
+    pub(crate) fn is_of(self, context: &Context) -> bool {
+        match self.context {
+            Some(own) => std::ptr::eq(own, context),
+            None => self.id == address_of(context) || self.id == 0,
+        }
     }
 
     /// Returns the operation's context and number, unless the operation completed when it was issued.
@@ -83,6 +99,12 @@ impl<'c> Handle<'c> {
             Some(context) => context.test_id(self.id),
         }
     }
+}
+
+/// The address of a context: it tells contexts apart while handles that borrow them exist.
+#[inline(always)]
+fn address_of(context: &Context) -> u64 {
+    std::ptr::from_ref(context).addr() as u64
 }
 
 impl fmt::Debug for Handle<'_> {

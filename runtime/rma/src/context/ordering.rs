@@ -8,14 +8,13 @@ use crate::progress::engine::Engine;
 use crate::{Chain, Context, Handle, Ordered, Result};
 
 impl Context {
-    /// Returns operations that take effect after the operation of `handle`, whichever ranks either accesses.
+    /// Returns operations that take effect after the operation of `handle`, whichever ranks either accesses. With a handle of another context they fail
+    /// with [`Error::ForeignHandle`](crate::Error::ForeignHandle), also where memory is mapped: except for the handle of a [`Fetch`](crate::Fetch) that
+    /// completed when it was issued.
     #[inline]
     pub fn after<'c>(&'c self, handle: &Handle<'_>) -> Ordered<'c> {
-        let after = match handle.parts() {
-            None => Some(After::Nothing),
-            Some((context, id)) => std::ptr::eq(context, self).then_some(After::One(id)),
-        };
-        Ordered::new(self, after)
+        let after = handle.parts().map_or(After::Nothing, |(_, id)| After::One(id));
+        Ordered::new(self, handle.is_of(self).then_some(after))
     }
 
     /// Returns operations that take effect after all operations that this context issued before.

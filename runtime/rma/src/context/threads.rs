@@ -1,12 +1,13 @@
 //! Other threads of the rank.
 
 use std::sync::Arc;
+use std::thread::{self, ThreadId};
 
 use pelago_platform::Activity;
 
 use crate::progress::port::{Port, SharedHub};
 use crate::shared::Shared;
-use crate::{Context, Result};
+use crate::{Context, Error, Result};
 
 /// Creates contexts for other threads of this rank. Cheap to clone and to send.
 ///
@@ -17,6 +18,8 @@ pub struct ContextFactory {
     /// First, so that the transport is dropped before the memory that was lent to it (R2).
     hub: Arc<SharedHub>,
     shared: Arc<Shared>,
+    /// The thread of the ranks, if no other thread may use contexts.
+    only: Option<ThreadId>,
 }
 
 impl Context {
@@ -24,7 +27,8 @@ impl Context {
     /// mapped memory stays lock-free.
     pub fn context_factory(&self) -> ContextFactory {
         let coroutines = (!self.takes_threads()).then(|| self.shared.wait.clone());
-        ContextFactory { hub: self.engine.borrow_mut().port().share(coroutines), shared: self.shared.clone() }
+        let only = (!self.takes_threads()).then(|| thread::current().id());
+        ContextFactory { hub: self.engine.borrow_mut().port().share(coroutines), shared: self.shared.clone(), only }
     }
 
     /// Whether other threads of this rank may use contexts. In a simulation ranks are coroutines of one thread, and no other thread may.
@@ -50,8 +54,14 @@ impl ContextFactory {
     /// A context for the calling thread.
     ///
     /// # Errors
-    /// There are 65,536 contexts, including dropped ones with operations that have not ended.
+    /// There are 65,536 contexts, including dropped ones with operations that have not ended; the platform
+    /// [takes no threads](Context::takes_threads), and the calling thread is not that of the ranks.
     pub fn context(&self) -> Result<Context> {
+        if self.only.is_some_and(|only| only != thread::current().id()) {
+            return Err(Error::Unsupported(
+                "the ranks of this job, as those of a simulation, are in one thread, and other threads have no contexts; World::takes_threads tells",
+            ));
+        }
         Ok(Context::new(self.shared.clone(), Port::to(self.hub.clone())?))
     }
 }

@@ -109,13 +109,8 @@ impl Context {
     ///
     /// # Panics
     /// `index` is past the end.
-    pub fn wait_until<T: Pod>(&self, cells: CellSlice<'_, T>, index: usize, mut condition: impl FnMut(T) -> bool) -> Result<T> {
-        let losses = self.losses();
-        self.block_on_memory("a value", word_of(cells, index), None, || {
-            self.nothing_lost_since(losses)?;
-            let value = cells.load(index);
-            Ok(condition(value).then_some(value))
-        })
+    pub fn wait_until<T: Pod>(&self, cells: CellSlice<'_, T>, index: usize, condition: impl FnMut(T) -> bool) -> Result<T> {
+        self.wait_for_value("a value", None, cells, index, condition)
     }
 
     /// As [`wait_until`](Self::wait_until), for at most `limit`.
@@ -130,10 +125,28 @@ impl Context {
         limit: Duration,
         cells: CellSlice<'_, T>,
         index: usize,
+        condition: impl FnMut(T) -> bool,
+    ) -> Result<T> {
+        self.wait_for_value("a value", Some(limit), cells, index, condition)
+    }
+
+    /// As [`wait_until`](Self::wait_until), where `what` names the awaited event in errors and reports: for libraries.
+    ///
+    /// # Errors
+    /// `limit` has expired; the job has a fault.
+    ///
+    /// # Panics
+    /// `index` is past the end.
+    pub fn wait_for_value<T: Pod>(
+        &self,
+        what: &'static str,
+        limit: Option<Duration>,
+        cells: CellSlice<'_, T>,
+        index: usize,
         mut condition: impl FnMut(T) -> bool,
     ) -> Result<T> {
         let losses = self.losses();
-        self.block_on_memory("a value", word_of(cells, index), Some(limit), || {
+        self.block_on_memory(what, word_of(cells, index), limit, || {
             self.nothing_lost_since(losses)?;
             let value = cells.load(index);
             Ok(condition(value).then_some(value))

@@ -183,10 +183,6 @@ impl Context {
 
     /// Returns the number of an operation of this context, `None` if it completed when it was issued.
     fn own(&self, handle: &Handle<'_>) -> Result<Option<u64>> {
-        match handle.parts() {
-            None => Ok(None),
-            Some((context, id)) if std::ptr::eq(context, self) => Ok(Some(id)),
-            Some(_) => Err(Error::ForeignHandle),
-        }
+        if handle.is_of(self) { Ok(handle.parts().map(|(_, id)| id)) } else { Err(Error::ForeignHandle) }
     }
 }

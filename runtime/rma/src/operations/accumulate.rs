@@ -114,7 +114,7 @@ impl Context {
             let left = place.update(operator, operand, expected);
             // After a wrong expectation the next one is probably wrong as well: several ranks accumulate at this address.
             self.left.set(left.map_or((0, 0), |left| (address, left.to_bits())));
-            return Ok(Handle::done());
+            return Ok(Handle::done_by(self));
         }
         self.apply(at, operator, operand)
     }

@@ -97,7 +97,7 @@ impl Context {
     pub(super) fn apply<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'_>> {
         if let Some(place) = self.reach.place(at) {
             place.atomic(operator, operand);
-            return Ok(Handle::done());
+            return Ok(Handle::done_by(self));
         }
         self.apply_after(Terms::FREE, at, operator, operand)
     }

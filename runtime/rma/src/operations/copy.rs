@@ -62,7 +62,7 @@ impl Context {
         let bytes = if from_shape.counts == [1; 3] { from_shape.bytes()? } else { self.strided_bytes(from_shape)? };
         let mut moving = Move { from, to, from_shape, to_shape, by_size: false, stripes: Stripes::Whole };
         if terms == Terms::FREE && moving.do_mapped(&self.reach) {
-            return Ok(Handle::done());
+            return Ok(Handle::done_by(self));
         }
         moving.by_size = self.shared().goes_by_size(source, bytes)? || self.shared().goes_by_size(target, bytes)?;
         if let Some(task) = self.own_put(&mut moving) {

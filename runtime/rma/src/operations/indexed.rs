@@ -109,7 +109,7 @@ impl Context {
         check_most("values of one indexed put", places.len())?;
         let mut writing = self.places(to, places, Buffer::copy_of(values.as_bytes()), true)?;
         if terms == Terms::FREE && writing.do_mapped(&self.reach) {
-            return Ok(Handle::done());
+            return Ok(Handle::done_by(self));
         }
         Ok(Handle::pending(self, self.submit(terms, Task::Places(Box::new(writing)), Audience::Anyone)?))
     }

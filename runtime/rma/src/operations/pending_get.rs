@@ -116,7 +116,7 @@ impl<'c, T: Pod> PendingGet<'c, T> {
     /// Returns the operation without its values, to order other operations after it or to wait for it among others.
     pub fn handle(&self) -> Handle<'c> {
         match &self.state {
-            State::Here(..) => Handle::done(),
+            State::Here(context, _) => Handle::done_by(context),
             State::Pending(fetched) => fetched.handle(),
         }
     }

@@ -25,10 +25,10 @@ impl Context {
             && let Some(place) = self.reach.place(to)
         {
             place.store(*value);
-            return Ok(Handle::done());
+            return Ok(Handle::done_by(self));
         }
         if self.reach.write(to.address(), values.as_bytes()) {
-            return Ok(Handle::done());
+            return Ok(Handle::done_by(self));
         }
         self.put_remote(Terms::FREE, to.address(), values.as_bytes())
     }
@@ -50,7 +50,7 @@ impl Context {
     #[inline]
     pub(crate) fn put_data<T: Pod>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<Handle<'_>> {
         if self.reach.write(to.address(), values.as_bytes()) {
-            return Ok(Handle::done());
+            return Ok(Handle::done_by(self));
         }
         self.put_remote_as(Terms::FREE, to.address(), values.as_bytes(), false)
     }
@@ -107,7 +107,7 @@ impl Context {
         {
             write_strided(from.as_bytes(), from_shape, target, to_shape);
             self.ring(to.address());
-            return Ok(Handle::done());
+            return Ok(Handle::done_by(self));
         }
         let by_size = self.shared().goes_by_size(to.address(), bytes)?;
         let buffer = if by_size {

@@ -71,7 +71,7 @@ impl Context {
         {
             target.copy_from(from);
             self.ring(to);
-            return Ok(Handle::done());
+            return Ok(Handle::done_by(self));
         }
         let by_size = self.shared().goes_by_size(to, bytes)?;
         let task = if by_size { moving(End::Own(from), End::Global(to), bytes, true) } else { Task::Put { from, to } };
@@ -84,7 +84,7 @@ impl Context {
             && let Some(source) = self.reach.cells(from, bytes)
         {
             into.copy_from(source);
-            return Ok(Handle::done());
+            return Ok(Handle::done_by(self));
         }
         let by_size = self.shared().goes_by_size(from, bytes)?;
         let task = moving(End::Global(from), End::Own(into), bytes, by_size);
@@ -105,7 +105,7 @@ impl Context {
         let operand = operand.to_bits();
         let mut task = Task::Atomic { at: at.address(), width: T::WIDTH, operator, operand, into: Some(into) };
         if terms == Terms::FREE && task.do_mapped(&self.reach).is_some() {
-            return Ok(Handle::done());
+            return Ok(Handle::done_by(self));
         }
         Ok(Handle::pending(self, self.submit(terms, task, Audience::Anyone)?))
     }

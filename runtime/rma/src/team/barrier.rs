@@ -100,9 +100,11 @@ impl FromStr for BarrierAlgorithm {
 }
 
 /// The error for a name of no [`BarrierAlgorithm`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a barrier is ring, recursive-doubling, dissemination, central, tree or network")]
 pub struct UnknownBarrier;
+
+pelago_base::debug_as_display! { UnknownBarrier }
 
 impl Meeting {
     #[inline]

@@ -1,7 +1,8 @@
 //! Broadcast and allreduce of a team, and the state of its barriers (`barrier.rs`); they use puts into scratch memory at the same offset of each member.
 //!
 //! Every flag holds the number of the last step that it announces, so that it needs no reset and a member that is a step ahead does no
-//! harm. A buffer is overwritten only after its reader is known to have read it: see `broadcast` and `reduce`.
+//! harm. A buffer is overwritten only after its reader is known to have read it: see `broadcast` and `reduce`. The flag of a step with data also
+//! holds the `terms` of the step at the writer, so that members find out without a message that they called with different lengths.
 
 use std::cell::Cell;
 
@@ -13,10 +14,16 @@ use crate::context::wait::Whom;
 use crate::limits::COLLECTIVE_CHUNK_BYTES;
 use crate::memory::segment::{ALIGN_BYTES, known};
 use crate::operations::reduction::NetworkGroup;
-use crate::{BarrierAlgorithm, Context, GlobalPtr, Result, Symmetric};
+use crate::{BarrierAlgorithm, Context, Error, GlobalPtr, Result, Symmetric};
 
 /// Maximum number of rounds of a barrier or a tree, for a job of maximum size.
 pub(crate) const ROUNDS_MAX: u64 = pelago_base::limits::RANKS_MAX.ilog2() as u64;
+
+/// Bits of a flag that hold the terms of its step; the others hold the number of the step, which suffices for years of nothing but such steps.
+const TERMS_BITS: u32 = 16;
+
+/// The terms of a step whose members disagree; no step has these by [`terms`].
+const DISAGREED: u64 = (1 << TERMS_BITS) - 1;
 
 /// The lines of the scratch memory, by number: one per word for which a member waits. The platform determines their length
 /// ([`WaitPolicy::line_bytes`](pelago_platform::WaitPolicy::line_bytes)). The two lines of a round of a barrier are a pair that cores fetch together.
@@ -123,11 +130,17 @@ impl Meeting {
     /// Copies the values of the member at `root` to all. Each chunk begins with a barrier: a member that enters it has read the values of
     /// earlier broadcasts and reductions.
     pub(crate) fn broadcast<T: Pod>(&self, context: &Context, root: u32, values: &mut [T]) -> Result<()> {
-        for chunk in values.chunks_mut(const { chunk_length::<T>() }) {
+        let mut rest = values;
+        loop {
+            let (chunk, later) = rest.split_at_mut(rest.len().min(const { chunk_length::<T>() }));
+            let own = terms(size_of_val(chunk), !later.is_empty(), u64::from(root) << 3);
             self.barrier(context)?;
-            self.bring(context, root, next(&self.steps), chunk)?;
+            self.bring(context, root, next(&self.steps), (own, own), chunk)?;
+            if later.is_empty() {
+                return Ok(());
+            }
+            rest = later;
         }
-        Ok(())
     }
 
     /// Combines the values of all members, element by element, and returns the result on all; bitwise the same everywhere.
@@ -135,12 +148,28 @@ impl Meeting {
     /// A member sends its part of a chunk only after it has the result of the previous chunk, so that its parent has read its previous
     /// part; and a parent sends a result only after it has the part of the member, which has therefore read the previous result.
     pub(crate) fn allreduce<T: Pod>(&self, context: &Context, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<()> {
-        for chunk in values.chunks_mut(const { chunk_length::<T>() }) {
-            let step = next(&self.steps);
-            self.reduce(context, step, chunk, &combine)?;
-            self.bring(context, 0, step, chunk)?;
+        self.allreduce_by(context, 0, values, combine)
+    }
+
+    /// As `allreduce`, with a number for the operator as one of the terms. Members that disagree end this step together, all with the error.
+    fn allreduce_by<T: Pod>(
+        &self,
+        context: &Context,
+        operator: u64,
+        values: &mut [T],
+        combine: impl Fn(T, T) -> T,
+    ) -> Result<()> {
+        let mut rest = values;
+        loop {
+            let (chunk, later) = rest.split_at_mut(rest.len().min(const { chunk_length::<T>() }));
+            let (step, own) = (next(&self.steps), terms(size_of_val(chunk), !later.is_empty(), operator));
+            let agreed = self.reduce(context, step, own, chunk, &combine)?;
+            self.bring(context, 0, step, (own, agreed), chunk)?;
+            if later.is_empty() {
+                return Ok(());
+            }
+            rest = later;
         }
-        Ok(())
     }
 
     /// As `allreduce`, for words and an operator that networks know: the network combines them if it serves the team and takes so many words.
@@ -150,54 +179,95 @@ impl Meeting {
                 context.is_whole(&self.team)?;
                 context.combine_in_network(network, operator, words)
             }
-            _ => self.allreduce(context, words, |left, right| operator.combine(left, right)),
+            _ => self.allreduce_by(context, (operator as u64 + 1) << 11, words, |left, right| operator.combine(left, right)),
         }
     }
 
-    /// A binomial tree with its root at `root`: every member but the root receives once, and sends to its children.
+    /// A binomial tree with its root at `root`: every member but the root receives once, and sends to its children. `own` are the terms of this
+    /// member, `agreed` those of the members below it so far.
     #[inline(never)]
-    fn bring<T: Pod>(&self, context: &Context, root: u32, step: u64, values: &mut [T]) -> Result<()> {
+    fn bring<T: Pod>(
+        &self,
+        context: &Context,
+        root: u32,
+        step: u64,
+        (own, mut agreed): (u64, u64),
+        values: &mut [T],
+    ) -> Result<()> {
         let size = self.team.size();
         let relative = (self.position + size - root) % size;
         if relative != 0 {
             let parent = (relative & (relative - 1)) + root;
-            self.wait(context, parent % size, self.line(BROUGHT), step)?;
-            self.told(context, 0, self.line(BROUGHT), values.len()).read(0, values);
+            if self.hear(context, parent % size, self.line(BROUGHT), step)? != own {
+                agreed = DISAGREED;
+            }
+            if agreed == own {
+                self.told(context, 0, self.line(BROUGHT), values.len()).read(0, values);
+            }
         }
         for round in (0..relative.trailing_zeros()).rev().filter(|round| relative + (1 << round) < size) {
             let child = (relative + (1 << round) + root) % size;
-            self.tell(context, child, 0, self.line(BROUGHT), step, values)?;
+            self.tell(context, child, 0, self.line(BROUGHT), (step, agreed), if agreed == own { values } else { &[] })?;
         }
-        Ok(())
+        if agreed == own {
+            Ok(())
+        } else {
+            Err(Error::Disagreement("the length, the root or the operator of a broadcast or reduction"))
+        }
     }
 
     /// A binomial tree with its root at position 0: every member combines the values of its children, in order, and sends them to its parent.
+    /// Returns the terms of this member if those of the members below it are the same.
     #[inline(never)]
-    fn reduce<T: Pod>(&self, context: &Context, step: u64, values: &mut [T], combine: &impl Fn(T, T) -> T) -> Result<()> {
-        let size = self.team.size();
+    fn reduce<T: Pod>(
+        &self,
+        context: &Context,
+        step: u64,
+        own: u64,
+        values: &mut [T],
+        combine: &impl Fn(T, T) -> T,
+    ) -> Result<u64> {
+        let (size, mut agreed) = (self.team.size(), own);
         for round in 0..rounds(size) {
             let (buffer, line) = (1 + u64::from(round), self.line(REDUCED + u64::from(round)));
             if self.position & (1 << round) != 0 {
-                return self.tell(context, self.position - (1 << round), buffer, line, step, values);
+                let values = if agreed == own { &*values } else { &[] };
+                return self.tell(context, self.position - (1 << round), buffer, line, (step, agreed), values).map(|()| agreed);
             }
             if self.position + (1 << round) < size {
-                self.wait(context, self.position + (1 << round), line, step)?;
+                if self.hear(context, self.position + (1 << round), line, step)? != own {
+                    agreed = DISAGREED;
+                }
+                if agreed != own {
+                    continue;
+                }
                 let heard = self.told::<T>(context, buffer, line, values.len());
                 for (index, value) in values.iter_mut().enumerate() {
                     *value = combine(*value, heard.load(index));
                 }
             }
         }
-        Ok(())
+        Ok(agreed)
     }
 
-    /// Writes values to a buffer of a member, or beside the flag if they fit its line, then the step to the flag.
+    /// Writes values to a buffer of a member, or beside the flag if they fit its line, then the step and its terms to the flag.
     #[inline(never)]
-    fn tell<T: Pod>(&self, context: &Context, member: u32, buffer: u64, line: u64, step: u64, values: &[T]) -> Result<()> {
-        let rank = self.member(member);
-        let to = known(self.address(context, rank, self.place::<T>(buffer, line, values.len())));
+    fn tell<T: Pod>(
+        &self,
+        context: &Context,
+        member: u32,
+        buffer: u64,
+        line: u64,
+        (step, terms): (u64, u64),
+        values: &[T],
+    ) -> Result<()> {
+        let (flag, word) = (self.word(context, member, line), step << TERMS_BITS | terms);
+        if values.is_empty() {
+            return context.put(flag, &[word]).map(drop);
+        }
+        let to = known(self.address(context, self.member(member), self.place::<T>(buffer, line, values.len())));
         let write = || context.put_data(to, values);
-        context.pair(write, |data| context.after(&data).put(self.word(context, member, line), &[step])).map(drop)
+        context.pair(write, |data| context.after(&data).put(flag, &[word])).map(drop)
     }
 
     /// Waits until the word of this member at `offset`, written by the member at position `from`, announces `step`. Never inlined, so that its
@@ -209,6 +279,20 @@ impl Meeting {
         context.block_on_word("a barrier or collective call", from, None, (own, 0), || {
             context.is_whole(&self.team)?;
             Ok((own.load(0) >= step).then_some(()))
+        })
+    }
+
+    /// As `wait`, for a step with data; returns the terms of the step at the member at `from`.
+    #[inline(never)]
+    fn hear(&self, context: &Context, from: u32, offset: u64, step: u64) -> Result<u64> {
+        let own = self.local::<u64>(context, offset, 1);
+        let from = Whom::Rank(self.member(from));
+        context.block_on_word("a barrier or collective call", from, None, (own, 0), || {
+            context.is_whole(&self.team)?;
+            let word = own.load(0);
+            // A flag that is a step ahead belongs to a member that has made other calls.
+            let found = if word >> TERMS_BITS == step { word & DISAGREED } else { DISAGREED };
+            Ok((word >> TERMS_BITS >= step).then_some(found))
         })
     }
 
@@ -249,6 +333,14 @@ impl Meeting {
         let cells = context.reach.cells(address, (length * size_of::<T>()) as u64);
         cells.and_then(|cells| cells.elements()).expect("the scratch memory is allocated and aligned")
     }
+}
+
+/// The terms of a step on `bytes` bytes: members whose calls differ in the bytes of this step, in whether another one follows, or in `argument`, the
+/// operator or the root, have different ones; if in several of these, nearly always.
+fn terms(bytes: usize, is_followed: bool, argument: u64) -> u64 {
+    const FOLLOWED: u64 = 1 << (TERMS_BITS - 1);
+    let own = bytes as u64 ^ argument % FOLLOWED;
+    (if is_followed { own | FOLLOWED } else { own }).min(DISAGREED - 1)
 }
 
 fn next(counter: &Cell<u64>) -> u64 {
@@ -349,24 +441,30 @@ impl<'w> Group<'w> {
 
     /// Copies the values of the member at position `root` to all members.
     ///
-    /// Cost: log₂ n steps and a barrier for every 16 KiB. An element has 1 byte to 16 KiB; a call with another element type does not compile.
+    /// Cost: log₂ n steps and a barrier for every 16 KiB, and for no values. An element has 1 byte to 16 KiB; a call with another element type does
+    /// not compile.
     ///
     /// # Errors
-    /// The job has a fault.
+    /// [`Error::Disagreement`]: this member and the one that sent the values here, or that one and its sender, have other lengths or roots. The other
+    /// members are not told. The job has a fault.
     ///
     /// # Panics
     /// There is no such position.
     pub fn broadcast<T: Pod>(&self, root: u32, values: &mut [T]) -> Result<()> {
-        assert!(root < self.meeting.team.size(), "position {root} in a team of {}", self.meeting.team.size());
+        assert!(
+            root < self.meeting.team.size(),
+            "position {root} does not exist: the team has {} members",
+            self.meeting.team.size()
+        );
         self.meeting.broadcast(self.context, root, values)
     }
 
     /// Combines the values of all members, element by element and in a fixed order, and returns the result on all.
     ///
-    /// Cost: 2·log₂ n steps for every 16 KiB. An element has 1 byte to 16 KiB; a call with another element type does not compile.
+    /// Cost: 2·log₂ n steps for every 16 KiB, and for no values. An element has 1 byte to 16 KiB; a call with another element type does not compile.
     ///
     /// # Errors
-    /// The job has a fault.
+    /// [`Error::Disagreement`], on every member: the values have another length on some member; `combine` is not compared. The job has a fault.
     pub fn allreduce<T: Pod>(&self, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<()> {
         self.meeting.allreduce(self.context, values, combine)
     }
@@ -377,6 +475,7 @@ impl<'w> Group<'w> {
     /// Cost: one contribution where the network [combines](Self::network_words) so many words for the team; else as `allreduce`.
     ///
     /// # Errors
+    /// [`Error::Disagreement`], on every member, unless the network combines: the members pass different numbers of words or different operators.
     /// The job has a fault.
     pub fn allreduce_words(&self, operator: ReductionOperator, words: &mut [u64]) -> Result<()> {
         self.meeting.allreduce_words(self.context, operator, words)

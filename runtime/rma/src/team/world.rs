@@ -1,10 +1,11 @@
 //! The job, seen from one rank.
 
 use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use pelago_base::{Rank, SegmentId, Team};
+use pelago_base::{AddressError, Rank, SegmentId, Team};
 use pelago_memory::Pod;
 use pelago_platform::{Parts, ReductionOperator};
 
@@ -13,7 +14,7 @@ use crate::memory::symmetric_heap::SymmetricHeap;
 use crate::operations::reduction::NetworkGroup;
 use crate::progress::port::Port;
 use crate::shared::Shared;
-use crate::team::group::{Group, Meeting, scratch_bytes};
+use crate::team::group::{Group, Meeting, WORD_BYTES, scratch_bytes};
 use crate::team::symmetric::Symmetric;
 use crate::{BarrierAlgorithm, Context, Error, FixedMemory, Result};
 
@@ -137,10 +138,18 @@ impl World {
     /// The heap is full, ranks requested different sizes (all ranks get the same error), or the job has a
     /// fault.
     pub fn alloc<T: Pod>(&self, count: usize) -> Result<Symmetric<'_, T>> {
+        self.alloc_for(count, None)
+    }
+
+    /// As `alloc`, also for a group of `team`, which is the same on every rank.
+    fn alloc_for<T: Pod>(&self, count: usize, team: Option<&Team>) -> Result<Symmetric<'_, T>> {
         let heap_bytes = self.context.reach.addresses().segment_bytes();
         let asked = (count as u64).saturating_mul(size_of::<T>() as u64);
         control_span!("alloc", bytes = asked);
-        self.agree(asked)?;
+        match team {
+            None => self.agree(asked, "the size of an allocation")?,
+            Some(team) => self.agree(digest(team), "the team of a group")?,
+        }
         let bytes = bytes_of::<T>(count, heap_bytes)?;
         let mut symmetric = self.symmetric.borrow_mut();
         let symmetric = symmetric.get_or_insert_with(|| Box::new(SymmetricHeap::new(heap_bytes, scratch_bytes(self.size()))));
@@ -148,14 +157,16 @@ impl World {
         Ok(Symmetric::new(self, slot, offset, count))
     }
 
-    /// Creates a group of `team`'s members, for collectives among them. Collective over all ranks of the job; `None` for a rank
-    /// that is not a member.
+    /// Creates a group of `team`'s members, for collectives among them. Collective over all ranks of the job, members or not, with the same team;
+    /// `None` for a rank that is not a member.
     ///
     /// # Errors
-    /// As [`alloc`](Self::alloc).
+    /// The team contains a rank that the job does not have, or differs between ranks; otherwise as [`alloc`](Self::alloc).
     pub fn group(&self, team: &Team) -> Result<Option<Group<'_>>> {
         control_span!("group", members = team.size());
-        let scratch = self.alloc::<u64>(scratch_bytes(team.size()).div_ceil(8) as usize)?;
+        self.has_all(team)?;
+        let words = scratch_bytes(team.size()).div_ceil(WORD_BYTES) as usize;
+        let scratch = self.alloc_for::<u64>(words, Some(team))?;
         let offset = self.context.reach.addresses().offset(scratch.at(self.rank(), 0).address());
         let Some(position) = team.position(self.rank()) else { return Ok(None) };
         let meeting = self.meeting.of_group(&self.context, team.clone(), position, offset);
@@ -166,7 +177,7 @@ impl World {
     /// memory of each member, which are not used otherwise while the group exists. Not collective: the members have agreed on the offset.
     ///
     /// # Errors
-    /// This rank is not a member; the words are not in the heap, or not aligned to a cache line.
+    /// This rank is not a member; the team contains a rank that the job does not have; the words are not in the heap, or not aligned to a cache line.
     ///
     /// ```
     /// # use pelago_base::{Rank, Team};
@@ -187,6 +198,7 @@ impl World {
     /// # }
     /// ```
     pub fn group_within(&self, team: &Team, offset: u64) -> Result<Group<'_>> {
+        self.has_all(team)?;
         let addresses = self.context.reach.addresses();
         let bytes = scratch_bytes(team.size());
         if !offset.is_multiple_of(ALIGN_BYTES) || offset.saturating_add(bytes) > addresses.segment_bytes() {
@@ -241,25 +253,27 @@ impl World {
 
     /// Copies the values of `root` to all ranks. Collective.
     ///
-    /// Cost: log₂ n steps and a barrier for every 16 KiB. An element has 1 byte to 16 KiB; a call with another element type does not compile.
+    /// Cost: log₂ n steps and a barrier for every 16 KiB, and for no values. An element has 1 byte to 16 KiB; a call with another element type does
+    /// not compile.
     ///
     /// # Errors
-    /// The job has a fault.
+    /// [`Error::Disagreement`]: this rank and the one that sent the values here, or that one and its sender, have other lengths or roots. The other
+    /// ranks are not told. The job has a fault.
     ///
     /// # Panics
     /// The job has no such rank.
     pub fn broadcast<T: Pod>(&self, root: Rank, values: &mut [T]) -> Result<()> {
-        assert!(root.number() < self.size(), "rank {root} of {}", self.size());
+        assert!(root.number() < self.size(), "rank {root} does not exist: the job has {} ranks", self.size());
         self.meeting.broadcast(&self.context, root.number(), values)
     }
 
     /// Combines the values of all ranks, element by element and in a fixed order, and returns the result on all, bitwise the same
     /// everywhere. Collective.
     ///
-    /// Cost: 2·log₂ n steps for every 16 KiB. An element has 1 byte to 16 KiB; a call with another element type does not compile.
+    /// Cost: 2·log₂ n steps for every 16 KiB, and for no values. An element has 1 byte to 16 KiB; a call with another element type does not compile.
     ///
     /// # Errors
-    /// The job has a fault.
+    /// [`Error::Disagreement`], on every rank: the values have another length on some rank; `combine` is not compared. The job has a fault.
     pub fn allreduce<T: Pod>(&self, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<()> {
         self.meeting.allreduce(&self.context, values, combine)
     }
@@ -267,7 +281,7 @@ impl World {
     /// As [`Group::allreduce_words`], for all ranks. Collective.
     ///
     /// # Errors
-    /// The job has a fault.
+    /// As [`Group::allreduce_words`].
     pub fn allreduce_words(&self, operator: ReductionOperator, words: &mut [u64]) -> Result<()> {
         self.meeting.allreduce_words(&self.context, operator, words)
     }
@@ -301,10 +315,16 @@ impl World {
         }
     }
 
-    /// Checks that all ranks request the same size, and frees the allocations that all have dropped.
-    fn agree(&self, bytes: u64) -> Result<()> {
+    /// Checks that the job has all members of a team.
+    fn has_all(&self, team: &Team) -> Result<()> {
+        let (rank, ranks) = (team.highest(), self.size());
+        if rank.number() < ranks { Ok(()) } else { Err(AddressError::Rank { rank, ranks }.into()) }
+    }
+
+    /// Checks that all ranks request the same, which `argument` names, and frees the allocations that all have dropped.
+    fn agree(&self, asked: u64, argument: &'static str) -> Result<()> {
         let combine = |words: &mut [u64]| self.allreduce_words(ReductionOperator::And, words);
-        let mut words = vec![!bytes, bytes];
+        let mut words = vec![!asked, asked];
         if let Some(symmetric) = &*self.symmetric.borrow() {
             words.extend(symmetric.summary());
         }
@@ -314,8 +334,8 @@ impl World {
             self.context.await_quiet()?;
         }
         combine(&mut words)?;
-        if words[..2] != [!bytes, bytes] {
-            return Err(Error::Disagreement("the size of an allocation"));
+        if words[..2] != [!asked, asked] {
+            return Err(Error::Disagreement(argument));
         }
         let runs = self.symmetric.borrow().as_ref().and_then(|symmetric| symmetric.runs(&words[2..]));
         let Some(runs) = runs else { return Ok(()) };
@@ -331,6 +351,13 @@ impl World {
         // No rank may write to memory that another rank has not cleared yet.
         self.meet()
     }
+}
+
+/// A number that tells teams apart.
+fn digest(team: &Team) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    team.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Deref for World {

@@ -17,17 +17,18 @@ fn layout() -> AddressLayout {
     AddressLayout::new(2, HEAP_BYTES).unwrap()
 }
 
-/// Rank 0 of two, which never waits: all words that the other rank would put to it are set.
-fn job() -> (World, Arc<Mutex<Script>>) {
+/// Rank 0 of two, which never waits in its first collective: all words that the other rank would put to it are set.
+fn job(flag: u64) -> (World, Arc<Mutex<Script>>) {
     let (world, script) = lone(2);
     let words = layout().encode(Rank::new(0), SegmentId::SYMMETRIC, 0).unwrap();
-    world.put(GlobalPtr::from_address(words).unwrap(), &[1_u64 << 40; WORDS_BYTES as usize / 8]).unwrap();
+    world.put(GlobalPtr::from_address(words).unwrap(), &[flag; WORDS_BYTES as usize / 8]).unwrap();
     (world, script)
 }
 
 /// Returns the addresses of the two puts that send the result of a reduction to the other rank: the values, and the word that announces them.
 fn told<T: Pod + Default>(values: usize) -> [u64; 2] {
-    let (world, script) = job();
+    // The first step, of as many bytes.
+    let (world, script) = job(1 << 16 | (values * size_of::<T>()) as u64);
     world.allreduce(&mut vec![T::default(); values], |one, _| one).unwrap();
     let posted: Vec<GlobalAddress> = script.lock().unwrap().posted().collect();
     (0..posted.len()).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));

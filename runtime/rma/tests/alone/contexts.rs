@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_platform::Token;
-use pelago_rma::{Context, GlobalPtr, Handle};
+use pelago_rma::{Context, Error, GlobalPtr, Handle};
 
-use super::scripted::{self, lone};
+use super::scripted::{self, RANKS, Script, lone, lone_with};
 
 /// Number of contexts that a token can distinguish.
 pub(crate) const CONTEXTS_MAX: usize = 1 << 16;
@@ -46,6 +46,18 @@ fn no_context_is_told_of_the_operations_of_one_before_it() {
     }
     let numbers: BTreeSet<_> = script.lock().unwrap().tokens().map(|Token(token)| token >> 48).collect();
     assert!(numbers.len() <= 12, "{numbers:?}: ten at once, the second, and the first");
+}
+
+#[test]
+fn a_thread_that_the_platform_does_not_take_gets_no_context() {
+    for takes in [false, true] {
+        let (world, _) = lone_with(RANKS, Script::of_threads(takes), u64::MAX);
+        let factory = world.context_factory();
+        let elsewhere = std::thread::scope(|scope| scope.spawn(|| factory.context().map(drop)).join().unwrap());
+        assert_eq!(elsewhere.is_ok(), takes, "{elsewhere:?}");
+        assert!(takes || matches!(elsewhere, Err(Error::Unsupported(_))));
+        assert!(factory.context().is_ok(), "the thread of the world");
+    }
 }
 
 #[test]

@@ -262,6 +262,8 @@ fn a_wait_with_a_limit_sleeps_until_then_and_no_longer() {
     script.lock().unwrap().deadline = Some(at(700));
     script.lock().unwrap().wakes = Some(Box::new(|script| (script.now, script.deadline) = (at(700), None)));
     assert_eq!(within(limit), Err(Error::TimedOut { what: "a value", limit }));
+    let named = world.wait_for_value("a letter", Some(Duration::ZERO), memory.local(), 0, |value| value == 1);
+    assert_eq!(named, Err(Error::TimedOut { what: "a letter", limit: Duration::ZERO }));
     let sleeps = [700, 1000].map(|until| Park(place, Some(at(until))));
     assert_eq!(said_inside(&script)[1..3], sleeps);
     memory.local().store(0, 1);

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::{Event, Rank, Team};
+use pelago_platform::ReductionOperator;
 use pelago_rma::{Error, Failure};
 
 use pelago_test_support::threads::{HEAP_BYTES, Platform, on_every_platform, run, run_counted};
@@ -198,4 +199,61 @@ fn a_rank_that_has_failed_leaves_with_the_others() {
             assert_eq!((failed, left.is_ok()), (world.rank() == Rank::new(1), world.rank() != Rank::new(1)), "{left:?}");
         });
     }
+}
+
+/// The flags carry the length and the operator: ranks that disagree find out together, and the next call works.
+#[test]
+fn a_reduction_with_different_arguments_fails_on_every_rank() {
+    on_every_platform(&[2, 3, 5], |world, _| {
+        for (common, other) in [(1, 2), (0, 2), (2, 0), (7, 8), (100, 101), (5000, 100), (2048, 5000)] {
+            for odd in world.ranks() {
+                let length = if world.rank() == odd { other } else { common };
+                let ended = world.allreduce(&mut vec![1_u64; length], |one, other| one + other);
+                assert!(matches!(ended, Err(Error::Disagreement(_))), "{length} values where others have {common}: {ended:?}");
+            }
+            let mut sum = [1_u64; 20];
+            world.allreduce(&mut sum, |one, other| one + other).unwrap();
+            assert_eq!(sum, [u64::from(world.size()); 20]);
+        }
+        let operator = if world.rank() == Rank::new(1) { ReductionOperator::Max } else { ReductionOperator::Sum };
+        let ended = world.allreduce_words(operator, &mut [1, 2]);
+        assert!(matches!(ended, Err(Error::Disagreement(_))), "{ended:?}");
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_broadcast_of_different_lengths_fails_where_they_differ() {
+    on_every_platform(&[2], |world, _| {
+        for (own, length) in [(1, 2), (0, 1), (1, 0), (100, 101)] {
+            let length = if world.rank() == Rank::new(1) { length } else { own };
+            let ended = world.broadcast(Rank::new(0), &mut vec![1_u64; length]);
+            assert_eq!(ended.is_err(), world.rank() == Rank::new(1), "{ended:?}");
+        }
+        world.barrier().unwrap();
+    });
+    // Ranks 0 and 1 take themselves for the root. Rank 2 hears from rank 0, which it does not take for the root.
+    on_every_platform(&[3], |world, _| {
+        let root = if world.rank() == Rank::new(0) { Rank::new(0) } else { Rank::new(1) };
+        let ended = world.broadcast(root, &mut [world.rank().number()]);
+        assert!(world.rank() != Rank::new(0) || ended.is_ok(), "{ended:?}");
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_group_has_the_same_team_on_every_rank_and_ranks_of_the_job_alone() {
+    on_every_platform(&[2, 3], |world, _| {
+        let size = world.size();
+        for foreign in [vec![0, size], vec![size + 7, 1, 0]] {
+            let team = Team::of(&foreign.into_iter().map(Rank::new).collect::<Vec<_>>()).unwrap();
+            assert!(matches!(world.group(&team), Err(Error::Address(_))), "{team:?}");
+            assert!(matches!(world.group_within(&team, 0), Err(Error::Address(_))), "{team:?}");
+        }
+        // Each rank names itself and its neighbour: all are as long.
+        let own = Team::of(&[world.rank(), world.rank().next(size)]).unwrap();
+        let ended = world.group(&own).map(drop);
+        assert!(matches!(ended, Err(Error::Disagreement("the team of a group"))), "{ended:?}");
+        assert!(world.group(&Team::all(size)).unwrap().is_some(), "the next call works");
+    });
 }

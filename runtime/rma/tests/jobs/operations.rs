@@ -249,11 +249,12 @@ fn an_address_that_leads_nowhere_is_an_error_that_harms_nothing() {
 
 #[test]
 fn handles_of_another_context_are_refused() {
-    run(Platform::Remote, 2, |world| {
+    on_every_platform(&[2], |world, _| {
         let word = world.alloc::<u64>(1).unwrap();
         let at = word.at(world.rank().next(2), 0);
         let other = world.context_factory().context().unwrap();
         let handle = other.put(at, &[1]).unwrap();
+        assert!(other.after(&handle).put(at, &[1]).is_ok() && other.wait_all(&[handle]).is_ok());
         assert!(matches!(world.after(&handle).put(at, &[2]), Err(Error::ForeignHandle)));
         assert!(matches!(world.wait_all(&[handle]), Err(Error::ForeignHandle)));
         handle.wait().unwrap();

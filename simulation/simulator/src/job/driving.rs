@@ -125,9 +125,9 @@ impl SimulatedJob {
                     };
                     self.network.wake_at(now + delay, from.number(), wake_up.token());
                 }
-                StationRequest::Timer { rank, at, count } => {
+                StationRequest::Timer { rank, at } => {
                     let rank = rank.number();
-                    self.network.wake_at(at, rank, WakeUp::Station { rank, count }.token());
+                    self.network.wake_at(at, rank, WakeUp::Station { rank }.token());
                 }
             }
         }

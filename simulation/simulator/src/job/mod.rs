@@ -215,17 +215,18 @@ impl SimulatedJob {
 
     fn wake(&mut self, wake_up: WakeUp) {
         match wake_up {
-            WakeUp::Rank { rank, count } => self.end_wait(rank, count),
+            WakeUp::Rank { rank } => self.handle_timer(rank),
             WakeUp::Posted { operation, by_rank } => self.post_to_nic(operation, by_rank),
             WakeUp::Served { operation } => self.serve(operation),
             WakeUp::Reported { operation } => self.end(operation, None),
             WakeUp::Seen { rank } => self.see(Rank::new(rank)),
             WakeUp::Datagram { number } => self.send_delayed_datagram(number),
-            WakeUp::Station { rank, count } => self.handle_station_timer(Rank::new(rank), count),
+            WakeUp::Station { rank } => self.handle_station_timer(Rank::new(rank)),
             WakeUp::Arrival { number } => self.arrive_driven(number),
             WakeUp::Step { rank } => self.end_step_by_event(Rank::new(rank)),
             WakeUp::Attend { rank } => self.attend_computing(Rank::new(rank)),
             WakeUp::Core { rank } => self.run_on_core(rank),
+            WakeUp::Slice { rank } => self.end_slice(rank),
             WakeUp::Reduced { rank, group } => self.receive_result(rank, group),
             WakeUp::ReductionReported { rank, group } => self.deliver_result(rank, group),
             WakeUp::Death { rank } => self.handle_death(Rank::new(rank)),

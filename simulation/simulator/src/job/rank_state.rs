@@ -7,6 +7,7 @@ use pelago_platform::For;
 
 use crate::operations::completions::CompletionList;
 use crate::operations::pending::RecordLink;
+use crate::timer::Timer;
 
 /// The event for which a rank waits and that never happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +42,8 @@ impl fmt::Display for WaitReason {
 #[derive(Default)]
 pub(crate) struct RankState {
     pub(crate) state: RunState,
-    /// Number of waits of the rank, by which the deadline of an earlier wait is recognized.
-    pub(super) wait_count: u32,
+    /// The deadline of its wait.
+    pub(super) timer: Timer,
     /// Weighted count of polls and clock readings since the rank last waited or computed.
     pub(super) polling: u32,
     /// The time at which it was parked.
@@ -76,4 +77,4 @@ pub(crate) enum RunState {
 }
 
 /// The memory of each rank, besides its fiber and its pages.
-const _: () = assert!(size_of::<RankState>() <= 56);
+const _: () = assert!(size_of::<RankState>() <= 80);

@@ -189,7 +189,6 @@ impl SimulatedJob {
         }
         let known = &mut self.ranks[rank.index()];
         known.state = state;
-        known.wait_count = known.wait_count.wrapping_add(1);
         if let Some(recorder) = &mut self.recorder {
             let why = if state == RunState::Asleep { StopReason::Computing } else { StopReason::Waiting };
             recorder.stopped(rank, self.network.now(), why);
@@ -200,19 +199,23 @@ impl SimulatedJob {
         } else if state != RunState::Asleep {
             known.parked_since = Some(self.network.now());
         }
+        // Slices of a core end a computation, not the timer.
+        let is_sliced = state == RunState::Asleep && self.cores.is_some();
+        let at = known.timer.set(self.network.now(), until.filter(|_| !is_sliced));
         if let Some(cores) = &mut self.cores {
-            if state == RunState::Asleep {
+            if is_sliced {
                 let until = until.unwrap_or(self.network.now());
                 cores.begin(rank, until.since(self.network.now()));
                 return self.compute_on_core(rank.number());
             }
             self.give_core_up(rank.number());
         }
-        let known = &mut self.ranks[rank.index()];
-        if let Some(until) = until {
-            let (now, rank) = (self.network.now(), rank.number());
-            let deadline = WakeUp::Rank { rank, count: known.wait_count };
-            self.network.wake_at(until.max(now), rank, deadline.token());
+        self.schedule_timer(rank.number(), at);
+    }
+
+    fn schedule_timer(&mut self, number: u32, at: Option<Instant>) {
+        if let Some(at) = at {
+            self.network.wake_at(at, number, WakeUp::Rank { rank: number }.token());
         }
     }
 
@@ -227,23 +230,32 @@ impl SimulatedJob {
         }
     }
 
-    /// Handles the deadline of a wait, unless that wait is already over. A rank that computes may have to yield its core to others first.
-    pub(super) fn end_wait(&mut self, number: u32, count: u32) {
-        let RankState { wait_count, state, .. } = self.ranks[number as usize];
-        if WakeUp::count(wait_count) != count {
+    /// Handles an event of the timer of a rank's wait. The wait may be over, and its deadline later than the event.
+    pub(super) fn handle_timer(&mut self, number: u32) {
+        let (now, RankState { state, timer, .. }) = (self.network.now(), &mut self.ranks[number as usize]);
+        let is_due = timer.is_due(now);
+        if !matches!(state, RunState::Parked(_) | RunState::Polling | RunState::Asleep) {
             return;
         }
-        if state == RunState::Asleep
-            && let Some(cores) = &mut self.cores
-            && cores.end_slice(number, self.network.now(), self.noise.as_ref()) > Duration::ZERO
-        {
-            if cores.is_wanted(number) {
-                self.give_core_up(number);
-                return self.admit(number);
-            }
-            return self.compute_on_core(number);
+        if is_due {
+            return self.make_ready(number, true);
         }
-        self.make_ready(number, true);
+        let at = timer.schedule(now);
+        self.schedule_timer(number, at);
+    }
+
+    /// Ends a slice of a rank that computes, which may have to yield its core to others before it has finished.
+    pub(super) fn end_slice(&mut self, number: u32) {
+        let (now, is_computing) = (self.network.now(), self.ranks[number as usize].state == RunState::Asleep);
+        let Some(cores) = self.cores.as_mut().filter(|_| is_computing) else { return };
+        if cores.end_slice(number, now, self.noise.as_ref()) == Duration::ZERO {
+            self.make_ready(number, true);
+        } else if cores.is_wanted(number) {
+            self.give_core_up(number);
+            self.admit(number);
+        } else {
+            self.compute_on_core(number);
+        }
     }
 
     /// Lets a rank run as soon as it has a core.
@@ -287,8 +299,7 @@ impl SimulatedJob {
         let now = self.network.now();
         let Some(cores) = &mut self.cores else { return };
         let until = cores.begin_slice(number, now, self.noise.as_ref());
-        let count = self.ranks[number as usize].wait_count;
-        self.network.wake_at(until, number, WakeUp::Rank { rank: number, count }.token());
+        self.network.wake_at(until, number, WakeUp::Slice { rank: number }.token());
     }
 
     fn give_core_up(&mut self, number: u32) {

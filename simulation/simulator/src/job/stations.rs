@@ -34,14 +34,11 @@ impl SimulatedJob {
         self.network.post(from.number(), datagram, Subject::Operation(number).token());
     }
 
-    /// Handles the expiry of a timer of a rank's station.
-    pub(super) fn handle_station_timer(&mut self, rank: Rank, count: u32) {
+    /// Handles an event of the timer of a rank's station.
+    pub(super) fn handle_station_timer(&mut self, rank: Rank) {
         let now = self.network.now();
         let Some(stations) = &mut self.stations else { return };
-        // A timer that was replaced stays in the queue of events.
-        if WakeUp::count(stations.timer_count(rank)) == count && stations.handle_timeout(now, rank) {
-            self.settle(rank);
-        }
+        if stations.handle_timer(now, rank) { self.settle(rank) } else { self.set_timer(rank) }
     }
 
     /// On the first call, kills a rank; on the second, announces its death as the launcher would.
@@ -80,9 +77,9 @@ impl SimulatedJob {
                 StationRequest::Send { number, from, delay, .. } => {
                     self.network.wake_at(now + delay, from.number(), WakeUp::Datagram { number }.token());
                 }
-                StationRequest::Timer { rank, at, count } => {
+                StationRequest::Timer { rank, at } => {
                     let rank = rank.number();
-                    self.network.wake_at(at, rank, WakeUp::Station { rank, count }.token());
+                    self.network.wake_at(at, rank, WakeUp::Station { rank }.token());
                 }
             }
         }

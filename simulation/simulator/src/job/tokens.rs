@@ -18,16 +18,16 @@ const UNREAD: u64 = 1 << 34;
 /// A timed event that the job has requested from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WakeUp {
-    /// The deadline of a rank's wait. `count` distinguishes this wait from earlier ones, whose deadlines are still in the queue.
-    Rank { rank: u32, count: u32 },
+    /// An event of the timer of a rank's wait, which may be an earlier one.
+    Rank { rank: u32 },
     /// A rank dies, or the launcher announces its death.
     Death { rank: u32 },
     /// The fault injection has held a datagram back until now.
     Datagram { number: u32 },
     /// The progress thread of the target has performed an operation.
     Served { operation: u32 },
-    /// A timer of a rank's station. `count` distinguishes the latest timer from replaced ones.
-    Station { rank: u32, count: u32 },
+    /// An event of the timer of a rank's station.
+    Station { rank: u32 },
     /// An operation reaches the NIC, instructed by the core of its rank or by a progress thread.
     Posted { operation: u32, by_rank: bool },
     /// A write to a rank's memory becomes visible to the rank.
@@ -42,6 +42,8 @@ pub(crate) enum WakeUp {
     Attend { rank: u32 },
     /// A rank has been given a core.
     Core { rank: u32 },
+    /// A slice of a rank that computes on a shared core ends.
+    Slice { rank: u32 },
     /// The result of a reduction by the network reaches the NIC of a rank.
     Reduced { rank: u32, group: u32 },
     /// The progress thread of a rank reports such a result.
@@ -49,20 +51,14 @@ pub(crate) enum WakeUp {
 }
 
 impl WakeUp {
-    /// Returns the bits of a wake-up's count that its token carries.
-    #[inline]
-    pub(crate) const fn count(count: u32) -> u32 {
-        count & COUNT_MASK
-    }
-
     #[inline]
     pub(crate) const fn token(self) -> u64 {
         let (kind, count, number) = match self {
-            Self::Rank { rank, count } => (0, count, rank),
+            Self::Rank { rank } => (0, 0, rank),
             Self::Death { rank } => (1, 0, rank),
             Self::Datagram { number } => (2, 0, number),
             Self::Served { operation } => (3, 0, operation),
-            Self::Station { rank, count } => (4, count, rank),
+            Self::Station { rank } => (4, 0, rank),
             Self::Posted { operation, by_rank } => (5, by_rank as u32, operation),
             Self::Seen { rank } => (6, 0, rank),
             Self::Reported { operation } => (7, 0, operation),
@@ -72,19 +68,20 @@ impl WakeUp {
             Self::Core { rank } => (11, 0, rank),
             Self::Reduced { rank, group } => (12, group, rank),
             Self::ReductionReported { rank, group } => (13, group, rank),
+            Self::Slice { rank } => (14, 0, rank),
         };
-        kind << KIND_SHIFT | (Self::count(count) as u64) << COUNT_SHIFT | number as u64
+        kind << KIND_SHIFT | ((count & COUNT_MASK) as u64) << COUNT_SHIFT | number as u64
     }
 
     #[inline]
     pub(crate) const fn of(token: u64) -> Self {
-        let (number, count) = (token as u32, Self::count((token >> COUNT_SHIFT) as u32));
+        let (number, count) = (token as u32, (token >> COUNT_SHIFT) as u32 & COUNT_MASK);
         match token >> KIND_SHIFT {
-            0 => Self::Rank { rank: number, count },
+            0 => Self::Rank { rank: number },
             1 => Self::Death { rank: number },
             2 => Self::Datagram { number },
             3 => Self::Served { operation: number },
-            4 => Self::Station { rank: number, count },
+            4 => Self::Station { rank: number },
             5 => Self::Posted { operation: number, by_rank: count != 0 },
             6 => Self::Seen { rank: number },
             7 => Self::Reported { operation: number },
@@ -93,7 +90,8 @@ impl WakeUp {
             10 => Self::Attend { rank: number },
             11 => Self::Core { rank: number },
             12 => Self::Reduced { rank: number, group: count },
-            _ => Self::ReductionReported { rank: number, group: count },
+            13 => Self::ReductionReported { rank: number, group: count },
+            _ => Self::Slice { rank: number },
         }
     }
 }
@@ -150,11 +148,11 @@ mod tests {
     fn tokens_are_read_back() {
         let (number, count) = (u32::MAX, COUNT_MASK);
         for wake_up in [
-            WakeUp::Rank { rank: number, count },
+            WakeUp::Rank { rank: number },
             WakeUp::Death { rank: number },
             WakeUp::Datagram { number },
             WakeUp::Served { operation: number },
-            WakeUp::Station { rank: number, count },
+            WakeUp::Station { rank: number },
             WakeUp::Posted { operation: number, by_rank: false },
             WakeUp::Posted { operation: number, by_rank: true },
             WakeUp::Seen { rank: number },
@@ -165,6 +163,7 @@ mod tests {
             WakeUp::Core { rank: number },
             WakeUp::Reduced { rank: number, group: count },
             WakeUp::ReductionReported { rank: number, group: count },
+            WakeUp::Slice { rank: number },
         ] {
             assert_eq!(WakeUp::of(wake_up.token()), wake_up);
         }
@@ -175,7 +174,5 @@ mod tests {
                 assert_eq!((Subject::of(token), Subject::needs_read(token)), (subject, needs_read));
             }
         }
-        let wrapped = WakeUp::Rank { rank: 1, count: COUNT_MASK + 3 };
-        assert_eq!(WakeUp::of(wrapped.token()), WakeUp::Rank { rank: 1, count: 2 }, "a count wraps round");
     }
 }

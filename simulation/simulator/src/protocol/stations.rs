@@ -13,6 +13,7 @@ use pelago_protocol::{Config, Event, Key, Liveness, PeerIndex};
 use super::driver::{Driver, Load};
 use crate::protocol::faults::{FaultInjection, FaultRandom};
 use crate::protocol::settings::Protocol;
+use crate::timer::Timer;
 
 /// Payload of a UDP datagram in one Ethernet frame.
 const DATAGRAM_BYTES: usize = 1472;
@@ -40,9 +41,7 @@ pub(super) struct StationEnd {
     memory: RankMemory,
     peers: BTreeMap<Rank, PeerIndex>,
     random: FaultRandom,
-    /// The time of its timer, if it is set, and how often it was set.
-    due: Option<Instant>,
-    timer_count: u32,
+    timer: Timer,
     dead: bool,
     /// Its driver, used on machines where datagrams take core time.
     pub(super) driver: Box<Driver>,
@@ -60,8 +59,8 @@ pub(super) struct Datagram {
 pub(crate) enum StationRequest {
     /// Send a datagram after a delay.
     Send { number: u32, datagram: NetworkOperation, from: Rank, delay: Duration },
-    /// Call [`Stations::handle_timeout`] at this time.
-    Timer { rank: Rank, at: Instant, count: u32 },
+    /// Call [`Stations::handle_timer`] at this time.
+    Timer { rank: Rank, at: Instant },
 }
 
 /// The changes at a station.
@@ -93,7 +92,7 @@ impl Stations {
             let random = FaultRandom::new(seed, u64::from(number));
             let (conversations, memory) = (RankConversations::new(config), RankMemory::new(layout, me));
             let (peers, driver) = (BTreeMap::new(), Box::default());
-            StationEnd { conversations, memory, peers, random, due: None, timer_count: 0, dead: false, driver }
+            StationEnd { conversations, memory, peers, random, timer: Timer::default(), dead: false, driver }
         };
         Self {
             ranks: (0..ranks).map(end).collect(),
@@ -186,20 +185,14 @@ impl Stations {
         }
     }
 
-    /// Returns how often the timer of a rank's station was set.
-    pub(crate) fn timer_count(&self, rank: Rank) -> u32 {
-        self.ranks[rank.index()].timer_count
-    }
-
-    /// Handles the expiry of the timer of a rank's station; returns `false` if the rank is dead.
-    pub(crate) fn handle_timeout(&mut self, now: Instant, rank: Rank) -> bool {
+    /// Handles an event of the timer of a rank's station; returns whether its deadline has passed, unless the rank is dead.
+    pub(crate) fn handle_timer(&mut self, now: Instant, rank: Rank) -> bool {
         let end = self.end(rank);
-        if end.dead {
-            return false;
+        let is_due = end.timer.is_due(now) && !end.dead;
+        if is_due {
+            end.conversations.handle_timeout(now);
         }
-        end.due = None;
-        end.conversations.handle_timeout(now);
-        true
+        is_due
     }
 
     /// Returns a datagram that was held back, in the form that the network sends, and its sender.
@@ -245,17 +238,12 @@ impl Stations {
         end.memory.take_touched() || end.conversations.completions() > 0
     }
 
-    /// Returns a request for a timer of a rank's station if its deadline is earlier than that of the timer that is set.
+    /// Sets the timer of a rank's station to the deadline of its conversations; returns a request if an event of the timer is needed for that.
     pub(crate) fn timer(&mut self, now: Instant, rank: Rank) -> Option<StationRequest> {
         let end = self.end(rank);
-        if let Some(due) = end.conversations.poll_timeout()
-            && end.due.is_none_or(|known| due < known)
-        {
-            end.due = Some(due);
-            end.timer_count = end.timer_count.wrapping_add(1);
-            return Some(StationRequest::Timer { rank, at: due.max(now), count: end.timer_count });
-        }
-        None
+        let due = end.conversations.poll_timeout().filter(|_| !end.dead);
+        let at = end.timer.set(now, due)?;
+        Some(StationRequest::Timer { rank, at })
     }
 
     fn handle_events(&mut self, now: Instant, rank: Rank, changes: &mut StationChanges) {

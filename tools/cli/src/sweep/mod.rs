@@ -104,6 +104,12 @@ impl Sweep {
             Some(which) => sensitivity::experiments(&runs, which, self.factor).map_err(|Refused(why)| refused(&why))?,
             None => Vec::new(),
         };
+        if self.sensitivity == Some(Which::Assumed) && experiments.is_empty() {
+            return Err(refused(
+                &"--sensitivity changes values that a machine file marks as assumed, by a comment behind the value that begins with this \
+                  word, and there is none that can be changed; --sensitivity=all changes all values",
+            ));
+        }
         let folder = self.output.clone().unwrap_or_else(|| self.file.with_extension("sweep"));
         if folder == self.file {
             return Err(refused(

@@ -14,7 +14,7 @@ use super::noise::{Noise, Verdict};
 use super::place::Place;
 use crate::statistics::{median, spread};
 use crate::sweep::{SWEEP_OUTPUT_BYTES_MAX, first_bytes};
-use crate::{Refused, bundled};
+use crate::{CHILD_COMMAND, Refused, bundled};
 
 /// Limits of the errors, in per cent, of a description of a quiet machine: of their median, and of the largest.
 const ERROR_MEDIAN_MAX: f64 = 5.0;
@@ -100,13 +100,11 @@ impl Case {
             sample: None,
         };
         let (mut words, bundled) = (self.words.iter(), self.is_bundled());
-        let mut command = match words.next() {
-            Some(path) if !bundled => Command::new(path),
-            name => {
-                let mut command = Command::new(this);
-                command.arg(bundled::COMMAND).args(name);
-                command
-            }
+        let mut command = Command::new(this);
+        command.args([CHILD_COMMAND, &std::process::id().to_string()]);
+        match words.next() {
+            Some(path) if !bundled => command.arg(path),
+            name => command.arg(this).arg(bundled::COMMAND).args(name),
         };
         command.args(words);
         command.env(VARIABLE, request.to_variable()).env_remove(names::RANK);
