@@ -18,6 +18,7 @@ pub(crate) struct Timer {
     /// The time of the next event in the queue.
     next: Instant,
     /// The times of later events in the queue, in descending order. Few timers have any.
+    #[expect(clippy::box_collection, reason = "a word in each rank, most of which have no later deadline")]
     later: Option<Box<Vec<Instant>>>,
 }
 

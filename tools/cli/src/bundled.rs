@@ -47,7 +47,7 @@ pub(crate) fn main(command: Vec<OsString>) -> Result<ExitCode, Refused> {
 fn report_failed_prints() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        let why = panic.payload_as_str().and_then(|text| text.strip_prefix("failed printing to stdout: "));
+        let why = panic.payload().downcast_ref::<String>().and_then(|text| text.strip_prefix("failed printing to stdout: "));
         match why {
             Some(why) => say(&format!("cannot write to the standard output: {why}")),
             None => report(panic),

@@ -339,7 +339,7 @@ impl Meeting {
 /// operator or the root, have different ones; if in several of these, nearly always.
 fn terms(bytes: usize, is_followed: bool, argument: u64) -> u64 {
     const FOLLOWED: u64 = 1 << (TERMS_BITS - 1);
-    let own = bytes as u64 ^ argument % FOLLOWED;
+    let own = bytes as u64 ^ (argument % FOLLOWED);
     (if is_followed { own | FOLLOWED } else { own }).min(DISAGREED - 1)
 }
 
