@@ -41,18 +41,19 @@ fn nothing_overtakes_parts_on_two_unruly_networks() {
     assert!(tally.scenarios == 20 && tally.lost > 100 && tally.sent == 0, "{tally:?}");
 }
 
-/// Every program holds if single operations overtake each other, are refused (not those of programs in C), and find short send queues full.
+/// Every program holds if single operations overtake each other, are refused (not those of programs in C), and find short send queues full; those in Rust
+/// also if a connection breaks.
 #[test]
 fn every_program_holds_on_two_unruly_networks() {
-    let (mut runs, mut lost) = (0, 0);
+    let (mut runs, mut lost, mut broken) = (0, 0, 0);
     for program in Program::ALL {
         let chosen = Chosen { networks: true, ..Chosen::program(program) };
         let (tally, violations) = swept(Plan { first: 0, seeds: 8, threads: 2, chosen });
         assert_eq!(violations, [""; 0], "{}", program.name());
         assert_eq!((tally.scenarios, tally.sent), (8, 0), "{}", program.name());
-        (runs, lost) = (runs + tally.runs, lost + tally.lost);
+        (runs, lost, broken) = (runs + tally.runs, lost + tally.lost, broken + tally.broken);
     }
-    assert!(runs > 100 && lost > 100, "{runs} runs, {lost} packets lost");
+    assert!(runs > 100 && lost > 100 && broken > 20, "{runs} runs, {lost} packets lost, {broken} broken connections");
 }
 
 /// Every program in Rust holds on machines that are drawn at random, and several threads simulate the same job there.
@@ -67,6 +68,13 @@ fn every_program_holds_on_drawn_machines() {
         (runs, sent) = (runs + tally.runs, sent + tally.sent);
     }
     assert!(runs > 200 && sent > 10_000, "{runs} runs, {sent} datagrams");
+}
+
+/// A delayed operation finds the short send queue of an adapter full, while its rank waits for its memory.
+#[test]
+fn delayed_operations_are_posted_again() {
+    let chosen = Chosen { networks: true, ..Chosen::program(Program::Halos) };
+    assert_eq!(swept(Plan { first: 7_600_248, seeds: 1, threads: 1, chosen }).1, [""; 0]);
 }
 
 /// A signal of a context that the PE does not call again finds the send queue full, while the PE waits for its consequence in the default context.
