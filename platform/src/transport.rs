@@ -352,7 +352,11 @@ pub struct Completion {
 #[non_exhaustive]
 pub enum ConnectError {
     /// The address belongs to another transport or is malformed.
-    #[error("{0:?} is not an address of this transport")]
+    #[error(
+        "the address of a peer ({} bytes) is of another transport or fabric than this rank's, or damaged: PELAGO_TRANSPORT and PELAGO_FABRIC have to \
+         be the same for all ranks",
+        .0.0.len()
+    )]
     Address(Address),
     /// This transport has no route to that rank.
     #[error("rank {0} cannot be reached by this transport")]

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use crate::adoption::{AdoptionError, RankMonitor, StoreError, adopt};
 use crate::rank::environment::LaunchedJob;
 use crate::rank::quit_report;
+use crate::rank::shared_settings::{SettingDifference, SharedSettings};
 use crate::system::job_key;
 use crate::{AdoptedJob, CoreBinding, ForeignStore, LaunchSettings, OsClock, OsWait};
 
@@ -61,6 +62,17 @@ pub enum StartError {
         /// Number of ranks for which the memory was created.
         ranks: u32,
     },
+    /// A setting of this rank is not that of the job.
+    #[error(
+        "{name} is {} for rank {rank}, and {} for the job: {name} has to be the same for all ranks; set it for pelago run, not for a rank",
+        .difference.value, .difference.expected, name = .difference.name
+    )]
+    Setting {
+        /// The rank.
+        rank: Rank,
+        /// The setting, with the values of the rank and of the job.
+        difference: SettingDifference,
+    },
     /// Another process is or was this rank.
     #[error(
         "process {process} has taken part as rank {rank} already: a rank is one program that uses Pelago, which takes part once; \
@@ -84,7 +96,7 @@ impl LocalBootstrap {
     /// The memory of the job cannot be used.
     pub fn start(settings: &LaunchSettings, clock: OsClock) -> Result<Self, StartError> {
         let (host, rank, [socket, call], monitor) = match (settings.job, &settings.adopted) {
-            (Some(job), _) => joined(launched(&job)?)?,
+            (Some(job), _) => joined(launched(&job, settings)?)?,
             (None, Some(job)) => adopted(job, settings, clock)?,
             (None, None) => joined(alone(settings)?)?,
         };
@@ -209,10 +221,15 @@ fn adopted(job: &AdoptedJob, settings: &LaunchSettings, clock: OsClock) -> Resul
 /// The resources of a rank at start: its host's memory, its number, its socket and its pipe to the launcher.
 type Start = (HostMemory, Rank, [Option<OwnedFd>; 2]);
 
-fn launched(&LaunchedJob { rank, size, memory, socket, call }: &LaunchedJob) -> Result<Start, StartError> {
+fn launched(job: &LaunchedJob, settings: &LaunchSettings) -> Result<Start, StartError> {
+    let &LaunchedJob { rank, size, memory, socket, call } = job;
     let host = HostMemory::attach(&inherit(memory)?)?;
     if host.ranks() != size || host.control(rank).is_none() {
         return Err(StartError::Rank { rank, size, ranks: host.ranks() });
+    }
+    let of_job = SharedSettings::parse(&host.settings());
+    if let Some(difference) = of_job.and_then(|of_job| SharedSettings::of(settings).difference(&of_job)) {
+        return Err(StartError::Setting { rank, difference });
     }
     Ok((host, rank, [socket.map(inherit).transpose()?, call.map(inherit).transpose()?]))
 }
@@ -288,6 +305,24 @@ mod tests {
             looks == 1
         });
         assert!(met.is_ok() && looks == 1);
+    }
+
+    #[test]
+    fn a_rank_whose_settings_are_not_those_of_the_job_does_not_take_part() {
+        let (host, memory) = HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap();
+        host.set_settings(&SharedSettings::new(TransportChoice::Auto, true).to_string());
+        let start = |rank, own: LaunchSettings| {
+            let memory = memory.try_clone().unwrap().into_raw_fd();
+            let job = LaunchedJob { rank: Rank::new(rank), size: 2, memory, socket: None, call: None };
+            LocalBootstrap::start(&LaunchSettings { job: Some(job), ..own }, OsClock::start())
+        };
+        assert!(start(0, LaunchSettings { encrypt: true, ..settings(None) }).is_ok());
+        let error = start(1, settings(None)).err().expect("it sends plain text").to_string();
+        assert!(error.starts_with("PELAGO_ENCRYPT is 0 for rank 1, and 1 for the job"), "{error}");
+        let udp = LaunchSettings { encrypt: true, transport: TransportChoice::Udp, ..settings(None) };
+        let error = start(1, udp).err().expect("it has no socket").to_string();
+        assert!(error.starts_with("PELAGO_TRANSPORT is udp for rank 1, and auto for the job"), "{error}");
+        assert_eq!(host.control(Rank::new(1)).unwrap().stage(), RankStage::Absent);
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub use rank::environment::{
 pub use rank::foreign_launcher::ForeignLauncher;
 pub use rank::launch_report::{LaunchReport, LaunchWay};
 pub use rank::meeting_secret::SecretSource;
+pub use rank::shared_settings::SettingDifference;
 pub use system::clock::OsClock;
 pub use system::exhausted::with_remedy;
 pub use system::network::{IpNetwork, IpNetworkError};

@@ -28,6 +28,7 @@ mod record;
 mod refused;
 mod schedules;
 mod secret;
+mod settings;
 mod silence;
 mod sim;
 mod sim_ends;

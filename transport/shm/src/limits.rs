@@ -29,6 +29,9 @@ pub const STAGING_BYTES: usize = 32 * 1024;
 /// first, and opens it again if it is needed.
 pub(crate) const IMPORTS_MAX: usize = 256;
 
+/// Maximum size in bytes of the settings that all ranks of a job share, as text: the longest transport and one digit have 21.
+pub(crate) const SETTINGS_BYTES_MAX: usize = 64;
+
 /// Maximum number of threads of a rank whose waits a report shows: more threads than known programs block in the library.
 pub const WAIT_SITES_MAX: usize = 8;
 

@@ -42,6 +42,7 @@ use crate::adoption::launcher_store::{KeyValue, fence};
 use crate::adoption::monitor::exit_abort;
 use crate::adoption::monitor::process_identity::{ProcessIdentity, ProcessLookup};
 use crate::adoption::monitor::rank_monitor::LEAVE_LIMIT;
+use crate::rank::shared_settings::{SettingDifference, SharedSettings};
 use crate::system::{job_key, udp_ports};
 use crate::{AdoptedJob, ForeignStore, LaunchSettings, OsClock, TransportChoice};
 
@@ -71,17 +72,17 @@ pub enum AdoptionError {
     },
     /// Hosts disagree.
     #[error(
-        "the ranks of host {host} reach others by {transport}, and those of host {first} by {first_transport}: PELAGO_TRANSPORT has to be the same"
+        "{name} is {} on host {host}, and {} on host {first}: {name} has to be the same for all ranks; some launchers pass a variable to other \
+         hosts only on request (mpirun -x {name})",
+        .difference.value, .difference.expected, name = .difference.name
     )]
-    TransportOfHost {
+    SettingOfHost {
         /// A host.
         host: String,
-        /// The transport of its ranks.
-        transport: String,
         /// The first host.
         first: String,
-        /// The transport of its ranks.
-        first_transport: String,
+        /// The setting, with the values of both.
+        difference: SettingDifference,
     },
     /// The addresses of this host are unknown.
     #[error("cannot list the network interfaces: {0}")]
@@ -106,15 +107,16 @@ pub enum AdoptionError {
     },
     /// Ranks disagree.
     #[error(
-        "rank {rank} reaches others by {transport}, and the first rank of its host by {leader_transport}: PELAGO_TRANSPORT has to be the same"
+        "{name} is {} for rank {rank}, and {} for rank {leader} of its host: {name} has to be the same for all ranks",
+        .difference.value, .difference.expected, name = .difference.name
     )]
-    Transport {
+    Setting {
         /// The rank.
         rank: u32,
-        /// Its transport.
-        transport: String,
-        /// The transport of its leader.
-        leader_transport: String,
+        /// The first rank of its host.
+        leader: u32,
+        /// The setting, with the values of both.
+        difference: SettingDifference,
     },
     /// Two processes have the same number.
     #[error("two processes of this host claim to be rank {0}")]
@@ -279,7 +281,7 @@ fn by_store(
         return Err(AdoptionError::System("pidfd_open", error));
     }
     let name = SocketName::new(&store.facts().job, here.number).map_err(AdoptionError::system("bind"))?;
-    let hello = Hello { rank, size, process: std::process::id(), transport: settings.transport.to_string() };
+    let hello = Hello { rank, size, process: std::process::id(), settings: SharedSettings::of(settings) };
     let key = format!("{SECRET_KEY}{}", order.place);
     if rank == here.first {
         let others: Vec<u32> = (here.first + 1..here.first + here.count).collect();

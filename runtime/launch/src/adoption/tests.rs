@@ -120,7 +120,7 @@ impl ThreadJob {
     }
 
     fn hello(&self, rank: u32) -> Hello {
-        Hello { rank, size: self.size, process: std::process::id(), transport: settings().transport.to_string() }
+        Hello { rank, size: self.size, process: std::process::id(), settings: SharedSettings::of(&settings()) }
     }
 
     /// Returns the final error of the leader of two ranks, while `meanwhile` runs.
@@ -258,6 +258,15 @@ fn hosts_that_do_not_agree_are_told_which() {
         ..settings()
     });
     assert!(one == other && one.contains("PELAGO_TRANSPORT has to be the same"), "{one}");
+    let [one, other] = refused("keys", &|rank| LaunchSettings { encrypt: rank == 1, ..settings() });
+    assert!(one == other && one.contains("PELAGO_ENCRYPT is 1 on host ") && one.contains(", and 0 on host "), "{one}");
+    // Each would choose an address of the other by its own network.
+    let [one, other] =
+        refused("networks", &|rank| LaunchSettings { network: (rank == 1).then(|| "10.0.0.0/8".parse().unwrap()), ..settings() });
+    assert!(
+        one == other && one.contains("PELAGO_NETWORK is 10.0.0.0/8 on host ") && one.contains(", and not set on host "),
+        "{one}"
+    );
     let nowhere = |_| LaunchSettings { network: Some("203.0.113.0/24".parse().unwrap()), ..settings() };
     for said in refused("nowhere", &nowhere) {
         assert!(said.contains("cannot take part: it has no address in 203.0.113.0/24"), "{said}");
@@ -317,6 +326,24 @@ fn who_contradicts_the_leader_is_refused() {
         });
         assert_eq!(said, error.to_string());
     }
+}
+
+/// It would wait for the leader up to the start limit.
+#[test]
+fn a_rank_that_arrives_after_the_refusal_is_told_why() {
+    let job = ThreadJob::new("late", 3);
+    let encrypts = Hello { settings: SharedSettings::new(TransportChoice::Auto, true), ..job.hello(1) };
+    let said = job.led(|| {
+        let texts = [encrypts.clone(), job.hello(2)].map(|hello| match hear(&job.impostor(hello)) {
+            Received::Message(text, _) => text,
+            _ => panic!("an answer"),
+        });
+        assert_eq!(texts[0], texts[1]);
+    });
+    assert_eq!(
+        said,
+        "PELAGO_ENCRYPT is 1 for rank 1, and 0 for rank 0 of its host: PELAGO_ENCRYPT has to be the same for all ranks"
+    );
 }
 
 #[test]

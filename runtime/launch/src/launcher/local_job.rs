@@ -19,6 +19,7 @@ use crate::launcher::job::state_machine::{JobLimits, JobStateMachine};
 use crate::launcher::output::writer;
 use crate::launcher::system::{descriptor_limit, program, sockets, system_calls};
 use crate::rank::environment::FAILURE_LIMIT_DEFAULT;
+use crate::rank::shared_settings::SharedSettings;
 use crate::system::job_key;
 use crate::{OsClock, TransportChoice, names};
 
@@ -88,6 +89,7 @@ impl LocalJob {
         system_calls::check(self.transport.has_network())?;
         let limit = descriptor_limit::make_room(self.ranks)?;
         let (host, memory, sockets) = self.supplies()?;
+        host.set_settings(&self.shared_settings(|name| std::env::var_os(name)).to_string());
         let name = self.program.to_string_lossy().into_owned();
         let state = JobStateMachine::new(name, self.ranks, self.limits(), clock.now());
         let controller = StandaloneController::new(state, writer::writers(self.label)?);
@@ -95,11 +97,18 @@ impl LocalJob {
         let (memory, failure_limit) = (memory.as_fd(), self.failure_limit);
         let supplies =
             event_loop::JobResources { host: &host, memory, sockets, call: None, input: true, command, limit, failure_limit };
-        Ok(event_loop::RankEventLoop::new(supplies, clock, controller)?.run()?.into_outcome())
+        let event_loop = event_loop::RankEventLoop::new(supplies, clock, controller).map_err(|(error, _)| error)?;
+        Ok(event_loop.run()?.into_outcome())
     }
 
     pub(crate) fn limits(&self) -> JobLimits {
         JobLimits { start: self.start_limit, time: self.time_limit, failure: self.failure_limit }
+    }
+
+    /// Returns the settings that all ranks have to share; `inherited` are the variables of ranks beside those of the job.
+    pub(crate) fn shared_settings(&self, inherited: impl Fn(&str) -> Option<OsString>) -> SharedSettings {
+        let given = |name: &str| self.environment.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.clone());
+        SharedSettings::of_launcher(self.transport, |name| given(name).or_else(|| inherited(name)))
     }
 
     /// Returns the memory of the job, and a socket for each rank if they reach each other over UDP.
@@ -120,11 +129,11 @@ impl LocalJob {
     /// Returns the command of `rank`.
     pub(crate) fn command(&self, program: &Path, rank: Rank) -> Command {
         let mut command = Command::new(program);
-        command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
-        // If this launcher belongs to a job itself, its ranks must not inherit that job's descriptors.
-        for name in [names::MEMORY, names::SOCKET, names::CALL] {
+        // If this launcher belongs to a job itself, its ranks must not inherit that job's descriptors, nor write into its records.
+        for name in names::OF_ONE_JOB {
             command.env_remove(name);
         }
+        command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.env(names::RANK, rank.number().to_string());
         command.env(names::SIZE, self.ranks.to_string());
         command.env(names::TRANSPORT, self.transport.to_string());

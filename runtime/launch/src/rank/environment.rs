@@ -54,6 +54,9 @@ pub mod names {
     /// With [`RECORD`], the ranks that record, and the period since they joined the job: a [`Sample`](pelago_base::Sample) as text. Set by
     /// `pelago run --sample`.
     pub const RECORD_SAMPLE: &str = "PELAGO_RECORD_SAMPLE";
+    /// The variables that `pelago run` sets for the ranks of one job: a job that a rank starts must not inherit them.
+    #[cfg(feature = "launcher")]
+    pub(crate) const OF_ONE_JOB: [&str; 6] = [MEMORY, SOCKET, CALL, RECORD, RECORD_ALL, RECORD_SAMPLE];
     /// `1`: each rank ends with a line on standard error with the counters of its operations.
     pub const STATISTICS: &str = "PELAGO_STATISTICS";
     /// Number of seconds for which every rank has to wait before a deadlock is declared; 0 is never.

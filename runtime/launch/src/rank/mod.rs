@@ -8,6 +8,7 @@
 //! | `meeting_secret` | the secret of ranks that use a rendezvous |
 //! | `mpirun` | the variables of `mpirun` for processes that are all on one host |
 //! | `quit_report` | the line that a rank writes at SIGQUIT |
+//! | `shared_settings` | the settings that all ranks of a job share |
 //! | `slurm` | Slurm's lists of hosts |
 //! | `foreign_launcher` | other launchers, whose processes cannot become ranks |
 
@@ -18,4 +19,5 @@ pub(crate) mod launch_report;
 pub(crate) mod meeting_secret;
 pub(crate) mod mpirun;
 pub(crate) mod quit_report;
+pub(crate) mod shared_settings;
 pub(crate) mod slurm;

@@ -10,7 +10,7 @@ use pelago_sync::{Doorbell, Ring, Watch};
 
 use crate::host::rank_report::RankReport;
 use crate::host::region_table;
-use crate::limits::{FAILED_RANKS_MAX, INBOX_SLOTS, PROGRESS_THREAD_REPLIES_MAX, STAGING_BYTES};
+use crate::limits::{FAILED_RANKS_MAX, INBOX_SLOTS, PROGRESS_THREAD_REPLIES_MAX, SETTINGS_BYTES_MAX, STAGING_BYTES};
 
 /// The control block of the job, at the start of the file. The constants are written before any rank starts.
 #[repr(C, align(4096))]
@@ -33,6 +33,8 @@ pub struct JobControl {
     pub(crate) regions: AtomicU32,
     /// The PID namespace of the process that created the file: its number, or 0 if that is unknown.
     pub(crate) processes: AtomicU64,
+    /// See `HostMemory::settings`: a text, padded by zeros.
+    pub(crate) settings: [AtomicU64; SETTINGS_BYTES_MAX / 8],
     /// See [`JobControl::fault`].
     fault: AtomicU32,
     /// Number of arrivals of ranks of this host at meetings so far: the barriers by which ranks start and end together.

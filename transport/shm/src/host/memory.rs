@@ -19,10 +19,10 @@ use crate::host::control::{JobControl, RankControl, RankStage};
 use crate::host::imports::Imports;
 use crate::host::plan::regions_per_rank;
 use crate::host::region_table::{self, RegionTable};
-use crate::limits::HOST_REGIONS_MAX;
+use crate::limits::{HOST_REGIONS_MAX, SETTINGS_BYTES_MAX};
 
 /// "pelago" and the version of the layout.
-const MAGIC: u64 = 0x7065_6c61_676f_0008;
+const MAGIC: u64 = 0x7065_6c61_676f_0009;
 
 /// Heaps begin at a multiple of the largest page that the kernel may give them.
 const HEAPS_ALIGN: usize = 2 << 20;
@@ -188,6 +188,21 @@ impl HostMemory {
         let mut key = [0; 16];
         words(&self.job().key).read(&mut key);
         key
+    }
+
+    /// Records the settings that all ranks of the job share, before any rank starts: a text of the launcher's, cut to [`SETTINGS_BYTES_MAX`] bytes.
+    pub fn set_settings(&self, text: &str) {
+        let mut bytes = [0; SETTINGS_BYTES_MAX];
+        let length = text.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        words(&self.job().settings).write(&bytes);
+    }
+
+    /// The settings that the launcher has recorded; empty if it has recorded none.
+    pub fn settings(&self) -> String {
+        let mut bytes = [0; SETTINGS_BYTES_MAX];
+        words(&self.job().settings).read(&mut bytes);
+        String::from_utf8_lossy(&bytes).trim_end_matches('\0').into()
     }
 
     /// The address at which `rank` of the job receives datagrams; `None` without a network.
@@ -556,6 +571,16 @@ mod tests {
         host.release(3);
         host.release(2);
         assert!(host.have_met(3), "a late word takes nothing back");
+    }
+
+    #[test]
+    fn settings_of_the_job_are_read_by_its_ranks() {
+        let (host, file) = local(2);
+        assert_eq!(host.settings(), "");
+        host.set_settings("udp+1");
+        assert_eq!(HostMemory::attach(&file).unwrap().settings(), "udp+1");
+        host.set_settings(&"x".repeat(1000));
+        assert_eq!(host.settings(), "x".repeat(SETTINGS_BYTES_MAX));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use pelago_base::Instant;
+use pelago_base::{Duration, Instant};
+use pelago_platform::Clock;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::OsClock;
@@ -21,6 +22,9 @@ const DESCRIPTORS_PER_RANK: u64 = 3;
 /// Number of other descriptors of a leader.
 const DESCRIPTORS_BESIDES: u64 = 64 + STRANGERS_MAX as u64;
 
+/// Time for which a leader that refuses the job waits for ranks that have not arrived, to tell them why: they would wait for it up to the start limit.
+const REFUSAL: Duration = Duration::from_milliseconds(2000);
+
 /// The first rank of a host while the ranks gather.
 pub(crate) struct Leader {
     clock: OsClock,
@@ -31,6 +35,8 @@ pub(crate) struct Leader {
     strangers: VecDeque<Connection>,
     /// The other ranks of the host, in their order.
     seats: Vec<GatheredRank>,
+    /// The reply to ranks that arrive after the job was refused.
+    refusal: Option<ToRank>,
     _room: RaisedDescriptorLimit,
 }
 
@@ -61,7 +67,15 @@ impl Leader {
         let meeting_place = hold(name, ranks.len().clamp(1, 4096) as i32)?;
         let seat = |&rank: &u32| GatheredRank { rank, connection: None, process: 0, is_supplied: false };
         let seats = ranks.iter().map(seat).collect();
-        Ok(Self { clock, hello, meeting_place: Some(meeting_place), strangers: VecDeque::new(), seats, _room: room })
+        Ok(Self {
+            clock,
+            hello,
+            meeting_place: Some(meeting_place),
+            strangers: VecDeque::new(),
+            seats,
+            refusal: None,
+            _room: room,
+        })
     }
 
     /// Waits for all ranks of the host and returns their processes. No other process is admitted afterwards.
@@ -105,9 +119,25 @@ impl Leader {
         Ok(())
     }
 
-    /// Notifies the ranks that have arrived why the job cannot be set up.
-    pub(crate) fn refuse(&self, why: &AdoptionError) {
-        self.tell(&ToRank::Refused(why.to_string()));
+    /// Notifies the ranks that have arrived why the job cannot be set up, and for a limited time those that arrive later.
+    pub(crate) fn refuse(&mut self, why: &AdoptionError) {
+        let refusal = ToRank::Refused(why.to_string());
+        self.tell(&refusal);
+        if matches!(why, AdoptionError::Missing(_)) {
+            return;
+        }
+        self.refusal = Some(refusal);
+        self.seats.iter_mut().for_each(|seat| seat.is_supplied = true);
+        let until = self.clock.now() + REFUSAL;
+        while self.meeting_place.is_some() && self.seats.iter().any(|seat| seat.connection.is_none()) {
+            let Ok(Some(ready)) = self.wait(until) else { return };
+            if self.hear_strangers(&ready.strangers).is_err() {
+                return;
+            }
+            if ready.meeting_place {
+                self.accept();
+            }
+        }
     }
 
     fn tell(&self, message: &ToRank) {
@@ -173,19 +203,28 @@ impl Leader {
     }
 
     fn seat(&mut self, connection: Connection, hello: Hello) -> Result<(), AdoptionError> {
-        let Hello { rank, size, process, transport } = hello;
-        let wrong = match self.seats.iter().find(|seat| seat.rank == rank) {
-            _ if size != self.hello.size => Some(AdoptionError::Size { rank, size, leader_size: self.hello.size }),
-            _ if transport != self.hello.transport => {
-                Some(AdoptionError::Transport { rank, transport, leader_transport: self.hello.transport.clone() })
+        let Hello { rank, size, process, settings } = hello;
+        if let Some(refusal) = &self.refusal {
+            connection.send(&refusal.to_string(), &[]);
+            if let Some(seat) = self.seats.iter_mut().find(|seat| seat.rank == rank) {
+                seat.connection = Some(connection);
             }
-            None => Some(AdoptionError::Twice(rank)),
-            Some(seat) if seat.connection.is_some() => Some(AdoptionError::Twice(rank)),
-            Some(_) if connection.peer()?.process != process => Some(AdoptionError::Namespace(rank)),
-            Some(_) => None,
+            return Ok(());
+        }
+        let leader = &self.hello;
+        let wrong = match (settings.difference(&leader.settings), self.seats.iter().find(|seat| seat.rank == rank)) {
+            _ if size != leader.size => Some(AdoptionError::Size { rank, size, leader_size: leader.size }),
+            (Some(difference), _) => Some(AdoptionError::Setting { rank, leader: leader.rank, difference }),
+            (None, None) => Some(AdoptionError::Twice(rank)),
+            (None, Some(seat)) if seat.connection.is_some() => Some(AdoptionError::Twice(rank)),
+            (None, Some(_)) if connection.peer()?.process != process => Some(AdoptionError::Namespace(rank)),
+            (None, Some(_)) => None,
         };
         if let Some(wrong) = wrong {
             connection.send(&ToRank::Refused(wrong.to_string()).to_string(), &[]);
+            if let Some(seat) = self.seats.iter_mut().find(|seat| seat.rank == rank && seat.connection.is_none()) {
+                seat.connection = Some(connection);
+            }
             return Err(wrong);
         }
         let seat = self.seats.iter_mut().find(|seat| seat.rank == rank).expect("it was found");

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::rank::shared_settings::SharedSettings;
 use crate::system::{job_key, shortened};
 
 /// Maximum size of a message in bytes.
@@ -11,7 +12,7 @@ pub(crate) const MESSAGE_BYTES_MAX: usize = 1024;
 const REASON_BYTES_MAX: usize = 900;
 
 /// Identifies a rank of this version.
-const GREETING: &str = "pelago-adoption-1";
+const GREETING: &str = "pelago-adoption-2";
 
 /// The secret of a job's adoption, which its ranks get from the launcher's store: a process that proves to know it is a rank.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,8 +34,7 @@ pub(crate) struct Hello {
     pub(crate) size: u32,
     /// Its own process number.
     pub(crate) process: u32,
-    /// The transport between ranks.
-    pub(crate) transport: String,
+    pub(crate) settings: SharedSettings,
 }
 
 /// A message of a leader to the ranks of its host.
@@ -70,8 +70,8 @@ impl Secret {
 impl fmt::Display for ToLeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Hello(Hello { rank, size, process, transport }) => {
-                write!(f, "{GREETING} {rank} {size} {process} {transport}")
+            Self::Hello(Hello { rank, size, process, settings }) => {
+                write!(f, "{GREETING} {rank} {size} {process} {settings}")
             }
             Self::Proof(secret) => write!(f, "proof {secret}"),
         }
@@ -83,11 +83,11 @@ impl ToLeader {
         let words: Vec<&str> = text.split(' ').collect();
         let number = |text: &str| text.parse().ok();
         Some(match words[..] {
-            [GREETING, rank, size, process, transport] => Self::Hello(Hello {
+            [GREETING, rank, size, process, settings] => Self::Hello(Hello {
                 rank: number(rank)?,
                 size: number(size)?,
                 process: number(process)?,
-                transport: transport.into(),
+                settings: SharedSettings::parse(settings)?,
             }),
             ["proof", secret] => Self::Proof(Secret::parse(secret)?),
             _ => return None,
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn messages_come_as_they_were_sent() {
-        let hello = Hello { rank: 3, size: 7, process: 4711, transport: "shm:2,udp".into() };
+        let hello = Hello { rank: 3, size: 7, process: 4711, settings: SharedSettings::new("shm:2,udp".parse().unwrap(), true) };
         for message in [ToLeader::Hello(hello), ToLeader::Proof(Secret([0xA7; 16])), ToLeader::Proof(Secret([0; 16]))] {
             assert_eq!(ToLeader::parse(&message.to_string()), Some(message));
         }
@@ -134,9 +134,15 @@ mod tests {
 
     #[test]
     fn what_no_rank_says_is_none() {
-        for text in
-            ["", "hello", "pelago-adoption-2 0 2 1 shm", "pelago-adoption-1 0 2 1", "pelago-adoption-1 0 -2 1 shm", "proof ab"]
-        {
+        for text in [
+            "",
+            "hello",
+            "pelago-adoption-1 0 2 1 shm+0",
+            "pelago-adoption-2 0 2 1",
+            "pelago-adoption-2 0 -2 1 shm+0",
+            "pelago-adoption-2 0 2 1 shm",
+            "proof ab",
+        ] {
             assert_eq!(ToLeader::parse(text), None, "{text}");
         }
         assert_eq!(ToLeader::parse(&format!("proof +{}", "0".repeat(31))), None);

@@ -22,9 +22,10 @@ use crate::adoption::gathering::message::Secret;
 use crate::adoption::hosts::order::HostOrder;
 use crate::adoption::hosts::value::{HostOffer, HostValue, offer_text, port_text, refusal_text};
 use crate::adoption::launcher_store::{KeyValue, StoreError, fence};
+use crate::rank::shared_settings::{SettingDifference, SharedSettings};
 use crate::system::network::{HostAddresses, choose};
 use crate::system::{job_key, udp_ports};
-use crate::{LaunchSettings, OsClock};
+use crate::{LaunchSettings, OsClock, names};
 
 /// Keys of the values of a host, followed by its index; the key of the job.
 const OFFER_KEY: &str = "pelago-offer-";
@@ -97,7 +98,8 @@ impl Negotiation<'_> {
         let heap_bytes = self.settings.heap_bytes;
         Ok(HostOffer {
             name: name.into(),
-            transport: self.settings.transport.to_string(),
+            settings: SharedSettings::of(self.settings),
+            network: self.settings.network.map(|network| network.to_string()).unwrap_or_default(),
             heap_bytes: heap_bytes.unwrap_or_else(|| HostMemory::heap_bytes_default(self.order.here().count)),
             reachable: HostAddresses::here(OFFERED_ADDRESSES_MAX).map_err(AdoptionError::Interfaces)?,
         })
@@ -111,13 +113,10 @@ impl Negotiation<'_> {
         });
         let offers: Vec<HostOffer> = offers.collect::<Result<_, _>>()?;
         let first = &offers[0];
-        match offers.iter().find(|offer| offer.transport != first.transport) {
-            Some(other) => Err(AdoptionError::TransportOfHost {
-                host: other.name.clone(),
-                transport: other.transport.clone(),
-                first: first.name.clone(),
-                first_transport: first.transport.clone(),
-            }),
+        match offers.iter().find_map(|offer| Some((offer, difference(offer, first)?))) {
+            Some((other, difference)) => {
+                Err(AdoptionError::SettingOfHost { host: other.name.clone(), first: first.name.clone(), difference })
+            }
             None => Ok(offers),
         }
     }
@@ -158,6 +157,13 @@ impl Negotiation<'_> {
         use pelago_platform::Clock as _;
         self.clock.now() + self.settings.start_limit
     }
+}
+
+/// Returns the first setting that differs between two hosts. Hosts with different networks would choose different addresses for each other.
+fn difference(host: &HostOffer, first: &HostOffer) -> Option<SettingDifference> {
+    let shown = |network: &str| if network.is_empty() { "not set".into() } else { network.into() };
+    let network = || SettingDifference { name: names::NETWORK, value: shown(&host.network), expected: shown(&first.network) };
+    host.settings.difference(&first.settings).or_else(|| (host.network != first.network).then(network))
 }
 
 fn wrong(key: &str) -> AdoptionError {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::adoption::launcher_store::VALUE_BYTES;
+use crate::rank::shared_settings::SharedSettings;
 use crate::system::network::HostAddresses;
 
 /// Maximum size in bytes of an escaped host name inside a value of the store.
@@ -15,8 +16,10 @@ const REASON_BYTES_MAX: usize = 400;
 pub(crate) struct HostOffer {
     /// The name of the host, for messages.
     pub(crate) name: String,
-    /// The transport of its ranks.
-    pub(crate) transport: String,
+    /// The settings of its ranks.
+    pub(crate) settings: SharedSettings,
+    /// The network that the settings of its ranks name, or nothing.
+    pub(crate) network: String,
     /// Maximum size of a heap on the host.
     pub(crate) heap_bytes: u64,
     pub(crate) reachable: HostAddresses,
@@ -24,13 +27,9 @@ pub(crate) struct HostOffer {
 
 /// Encodes an offer for the store. Addresses that do not fit are omitted.
 pub(crate) fn offer_text(offer: &HostOffer) -> String {
-    let HostOffer { name, transport, heap_bytes, reachable } = offer;
-    let mut text = format!(
-        "offer|{}|{}|{heap_bytes}|{:016x}|",
-        escaped(name, NAME_BYTES_MAX),
-        escaped(transport, NAME_BYTES_MAX),
-        digest(&reachable.machine)
-    );
+    let HostOffer { name, settings, network, heap_bytes, reachable } = offer;
+    let mut text =
+        format!("offer|{}|{settings}|{network}|{heap_bytes}|{:016x}|", escaped(name, NAME_BYTES_MAX), digest(&reachable.machine));
     for (index, address) in reachable.addresses.iter().enumerate() {
         let address = format!("{}{address}", if index == 0 { "" } else { "," });
         if text.len() + address.len() > VALUE_BYTES {
@@ -63,12 +62,13 @@ impl HostValue {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.split('|').collect();
         Some(match fields[..] {
-            ["offer", name, transport, heap_bytes, machine, addresses] => {
+            ["offer", name, settings, network, heap_bytes, machine, addresses] => {
                 let addresses = addresses.split(',').filter(|text| !text.is_empty()).map(str::parse);
                 let addresses = addresses.collect::<Result<_, _>>().ok()?;
                 Self::Offer(HostOffer {
                     name: unescaped(name)?,
-                    transport: unescaped(transport)?,
+                    settings: SharedSettings::parse(settings)?,
+                    network: network.into(),
                     heap_bytes: heap_bytes.parse().ok()?,
                     reachable: HostAddresses { machine: machine.into(), addresses },
                 })
@@ -123,8 +123,9 @@ mod tests {
 
     fn offer(addresses: usize) -> HostOffer {
         let addresses = (0..addresses).map(|number| format!("fd00:1111:2222:3333:4444:5555:6666:{number}/64").parse().unwrap());
+        let settings = SharedSettings::new("shm:2,udp".parse().unwrap(), true);
         let reachable = HostAddresses { machine: format!("{:016x}", digest("here")), addresses: addresses.collect() };
-        HostOffer { name: "node 7|é".into(), transport: "shm:2,udp".into(), heap_bytes: 1 << 40, reachable }
+        HostOffer { name: "node 7|é".into(), settings, network: "10.0.0.0/8".into(), heap_bytes: 1 << 40, reachable }
     }
 
     #[test]
@@ -147,7 +148,17 @@ mod tests {
 
     #[test]
     fn what_no_leader_leaves_is_none() {
-        for text in ["", "offer", "offer|a|udp|x|0|", "offer|a|udp|1|0|10.0.0.1", "port|0", "port|70000", "refused|a", "port|%"] {
+        for text in [
+            "",
+            "offer",
+            "offer|a|udp+0||x|0|",
+            "offer|a|udp||1|0|",
+            "offer|a|udp+0||1|0|10.0.0.1",
+            "port|0",
+            "port|70000",
+            "refused|a",
+            "port|%",
+        ] {
             assert_eq!(HostValue::parse(text), None, "{text}");
         }
         for text in ["refused|%g0|x", "refused|%f|x", "refused|%ff|x"] {

@@ -46,7 +46,7 @@ use crate::launcher::{LaunchError, LocalJob};
 use crate::rank::environment;
 use crate::system::job_key;
 use crate::system::network::IpNetwork;
-use crate::{OsClock, TransportChoice};
+use crate::{OsClock, TransportChoice, names};
 
 /// A job to run on several hosts.
 #[derive(Clone, Debug)]
@@ -119,7 +119,8 @@ impl ClusterJob {
     /// Returns the variables of ranks in addition to those of their host; the job's own come last and take precedence, and the variables for the
     /// rank's position come after all of them.
     fn environment(&self) -> Result<Vec<(OsString, OsString)>, LaunchError> {
-        let is_ours = |name: &OsString| name.as_encoded_bytes().starts_with(b"PELAGO_");
+        let is_of_outer_job = |name: &OsString| names::OF_ONE_JOB.iter().any(|other| name == other);
+        let is_ours = |name: &OsString| name.as_encoded_bytes().starts_with(b"PELAGO_") && !is_of_outer_job(name);
         let ours = std::env::vars_os().filter(|(name, _)| is_ours(name)).map(Ok);
         let exported = self.export.iter().map(|name| match std::env::var_os(name) {
             Some(value) => Ok((name.into(), value)),

@@ -83,19 +83,15 @@ pub(crate) struct RankEventLoop<'a, C, L> {
 }
 
 impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
-    /// Creates a job whose ranks are started with `supplies`.
-    pub(crate) fn new(supplies: JobResources<'a, C>, clock: OsClock, controller: L) -> Result<Self, SystemCallError> {
+    /// Creates a job whose ranks are started with `supplies`. If the system refuses, the controller comes back, which may report it.
+    pub(crate) fn new(supplies: JobResources<'a, C>, clock: OsClock, controller: L) -> Result<Self, (SystemCallError, L)> {
+        let Watches { ready, signals, guard, streams } = match Watches::new(supplies.host, supplies.call) {
+            Ok(watches) => watches,
+            Err(error) => return Err((error, controller)),
+        };
         let JobResources { host, memory, sockets, call, input, command, limit, failure_limit } = supplies;
-        let (ready, signals, guard) = (PollSet::new()?, Signals::watch().named("sigaction")?, ProcessGuard::start()?);
         // This process becomes the parent of orphans of the ranks and collects them; if this is refused, the system does.
         let _ = set_child_subreaper(Some(getpid()));
-        if let Some((end, _)) = call {
-            ready.add(end, u64::from(host.count()))?;
-        }
-        for (place, descriptor) in signals.descriptors().enumerate() {
-            ready.add(descriptor, u64::from(host.count()) + 1 + place as u64)?;
-        }
-        let streams = [OutputStream::new(host.first())?, OutputStream::new(host.first())?];
         let (sockets, ranks) = (sockets.into_iter(), ChildProcesses::default());
         let (stops, kills) = (StoppedRanks::new(failure_limit, clock.now()), OomKills::note());
         let orphans = Orphans::new(clock.now());
@@ -340,6 +336,28 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         let streams = self.streams.iter().enumerate().filter(|(number, _)| self.controller.has_room(*number));
         let ready = PollFd::new(self.ready.descriptor(), PollFlags::IN);
         sleep(pause, streams.map(|(_, stream)| stream.interest()).chain(self.controller.interest()).chain([ready]))
+    }
+}
+
+/// The parts of the event loop that the system may refuse.
+struct Watches {
+    ready: PollSet,
+    signals: Signals,
+    guard: ProcessGuard,
+    streams: [OutputStream; 2],
+}
+
+impl Watches {
+    fn new(host: &HostMemory, call: Option<(BorrowedFd<'_>, BorrowedFd<'_>)>) -> Result<Self, SystemCallError> {
+        let (ready, signals, guard) = (PollSet::new()?, Signals::watch().named("sigaction")?, ProcessGuard::start()?);
+        if let Some((end, _)) = call {
+            ready.add(end, u64::from(host.count()))?;
+        }
+        for (place, descriptor) in signals.descriptors().enumerate() {
+            ready.add(descriptor, u64::from(host.count()) + 1 + place as u64)?;
+        }
+        let streams = [OutputStream::new(host.first())?, OutputStream::new(host.first())?];
+        Ok(Self { ready, signals, guard, streams })
     }
 }
 

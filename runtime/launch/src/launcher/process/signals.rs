@@ -38,7 +38,7 @@ impl Signals {
     /// Watches the signals, except those that the parent process set to be ignored (`nohup`). SIGQUIT is watched in any case: it ends nothing, and
     /// shells let their background jobs ignore it.
     pub(crate) fn watch() -> io::Result<Self> {
-        reset_inherited_signals();
+        reset_inherited_disposition();
         let mut signals = Self { watched: Vec::new(), handlers: Vec::new() };
         signals.handlers.push(flag::register_conditional_shutdown(SIGALRM, INTERRUPTED, Arc::new(AtomicBool::new(true)))?);
         for signal in requests() {
@@ -53,6 +53,8 @@ impl Signals {
         end.set_nonblocking(true)?;
         signals.handlers.push(pipe::register(SIGQUIT, from)?);
         signals.watched.push(Watched { signal: SIGQUIT, end: end.into() });
+        // Last: a signal that arrived while it was blocked is delivered now, and needs its handler.
+        unblock_signals();
         Ok(signals)
     }
 
@@ -82,6 +84,11 @@ impl Drop for Signals {
 /// Undoes two settings that a process may inherit from its parent: ignored SIGCHLD, with which the kernel forgets the ends of children before this
 /// process asks for them, and blocked signals, which would not reach this process. Processes that it starts inherit the result.
 pub fn reset_inherited_signals() {
+    reset_inherited_disposition();
+    unblock_signals();
+}
+
+fn reset_inherited_disposition() {
     // SAFETY: N3; `sigaction` only reads the disposition, into memory for which zeros are a valid value.
     unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
@@ -89,14 +96,22 @@ pub fn reset_inherited_signals() {
             libc::signal(SIGCHLD, libc::SIG_DFL);
         }
     }
+}
+
+fn unblock_signals() {
+    mask(libc::SIG_UNBLOCK);
+}
+
+/// Blocks or unblocks the signals of this file for this thread.
+fn mask(how: i32) {
     // SAFETY: N3.
     unsafe {
-        let mut blocked: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut blocked);
+        let mut signals: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut signals);
         for signal in [SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGALRM] {
-            libc::sigaddset(&mut blocked, signal);
+            libc::sigaddset(&mut signals, signal);
         }
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &blocked, std::ptr::null_mut());
+        libc::pthread_sigmask(how, &signals, std::ptr::null_mut());
     }
 }
 
@@ -157,20 +172,38 @@ fn ignored() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, PoisonError};
+
     use signal_hook::low_level::raise;
 
     use super::*;
 
+    /// A process has one alarm, which the end of each test unsets.
+    static ALARM: Mutex<()> = Mutex::new(());
+
     #[test]
     fn a_request_for_a_report_sets_no_alarm() {
+        let _alarm = ALARM.lock().unwrap_or_else(PoisonError::into_inner);
         let signals = Signals::watch().unwrap();
         raise(SIGQUIT).unwrap();
         let place = signals.watched.iter().position(|watched| watched.signal == SIGQUIT).expect("watched");
         assert_eq!((signals.take(place), signals.take(place)), (Some(SIGQUIT), None));
     }
 
+    /// Without its handler the signal would end the process.
+    #[test]
+    fn a_signal_that_arrived_while_it_was_blocked_is_seen() {
+        let _alarm = ALARM.lock().unwrap_or_else(PoisonError::into_inner);
+        mask(libc::SIG_BLOCK);
+        raise(SIGHUP).unwrap();
+        let signals = Signals::watch().unwrap();
+        let place = signals.watched.iter().position(|watched| watched.signal == SIGHUP).expect("nobody ignores it here");
+        assert_eq!(signals.take(place), Some(SIGHUP));
+    }
+
     #[test]
     fn a_signal_is_seen_and_sets_an_alarm_that_a_second_does_not_put_off() {
+        let _alarm = ALARM.lock().unwrap_or_else(PoisonError::into_inner);
         let signals = Signals::watch().unwrap();
         let place = signals.watched.iter().position(|watched| watched.signal == SIGTERM).expect("nobody ignores it here");
         assert_eq!(signals.take(place), None);

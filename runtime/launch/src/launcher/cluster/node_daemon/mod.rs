@@ -87,18 +87,28 @@ impl PreparedHost {
         let HostAssignment { first, count, ref job, .. } = self.plan;
         let (first, heap_bytes) = (Rank::new(first), Some(start.heap_bytes));
         let plan = pelago_shm::HostPlan { ranks: job.ranks, first, count, heap_bytes, key: job.key, hosts: &hosts };
-        Ok(HostMemory::create(&plan)?)
+        let (host, memory) = HostMemory::create(&plan)?;
+        // Of the job alone: variables that only this host sets for its ranks are a difference to ranks of other hosts.
+        host.set_settings(&self.job.shared_settings(|_| None).to_string());
+        Ok((host, memory))
     }
 
     /// Runs from the start of the first rank to the last message.
     fn run(self, host: &HostMemory, memory: &OwnedFd, daemon: NodeDaemon, clock: OsClock) -> Result<(), LaunchError> {
-        let call = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).named("pipe2")?;
+        let call = match pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).named("pipe2") {
+            Ok(call) => call,
+            Err(error) => return refuse(daemon, clock, &error.into()),
+        };
         let call = (!host.is_whole_job()).then(|| (call.0.as_fd(), call.1.as_fd()));
         let command = |rank| self.job.command(&self.program, rank);
         let failure_limit = Duration::from_milliseconds(self.plan.job.failure_limit_ms);
         let (memory, sockets, limit) = (memory.as_fd(), self.sockets, self.limit);
         let supplies = JobResources { host, memory, sockets, call, input: false, command, limit, failure_limit };
-        let mut daemon = RankEventLoop::new(supplies, clock, daemon)?.run()?;
+        let mut daemon = match RankEventLoop::new(supplies, clock, daemon) {
+            Ok(event_loop) => event_loop.run()?,
+            // Without the message the launcher would take the host for a failed one.
+            Err((error, daemon)) => return refuse(daemon, clock, &error.into()),
+        };
         daemon.send(&FromHost::Done);
         finish(daemon, clock)
     }
