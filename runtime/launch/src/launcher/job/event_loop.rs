@@ -322,7 +322,10 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
             if self.controller.is_ending() && self.clock.now().since(begun) >= READER {
                 return Ok(());
             }
-            self.sleep(WATCH.min(READER))?;
+            // Without queued output, what the pipes still contain is read at once: no event may follow.
+            if self.controller.pump(self.clock.now()) {
+                self.sleep(WATCH.min(READER))?;
+            }
             let now = self.clock.now();
             for number in self.ready.poll()? {
                 self.note(number as usize, now)?;
