@@ -145,7 +145,8 @@ mod tests {
         };
         let program = |machine: u16| {
             let mut head = [0; 64];
-            (head[..4].copy_from_slice(&ELF), head[18..20].copy_from_slice(&machine.to_le_bytes()));
+            head[..4].copy_from_slice(&ELF);
+            head[18..20].copy_from_slice(&machine.to_le_bytes());
             file("program", &head)
         };
         for (machine, name) in [(8, "mips"), (0xfeed, "the machine 65261 of ELF")] {
