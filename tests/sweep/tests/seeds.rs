@@ -53,7 +53,7 @@ fn every_program_holds_on_two_unruly_networks() {
         assert_eq!((tally.scenarios, tally.sent), (8, 0), "{}", program.name());
         (runs, lost, broken) = (runs + tally.runs, lost + tally.lost, broken + tally.broken);
     }
-    assert!(runs > 100 && lost > 100 && broken > 20, "{runs} runs, {lost} packets lost, {broken} broken connections");
+    assert!(runs > 100 && lost > 100 && broken > 10, "{runs} runs, {lost} packets lost, {broken} broken connections");
 }
 
 /// Every program in Rust holds on machines that are drawn at random, and several threads simulate the same job there.

@@ -297,7 +297,7 @@ fn ranks_that_do_not_agree_are_refused() {
         assert!(over.error.matches(why).count() >= 2, "{why}: {over:?}");
     };
     refused(&[(2, "PMI_SIZE", "4")], "rank 2 belongs to a job of 4 ranks, and the first rank of its host to one of 3");
-    refused(&[(1, "PELAGO_TRANSPORT", "udp")], "rank 1 reaches others by udp, and the first rank of its host by auto");
+    refused(&[(1, "PELAGO_TRANSPORT", "udp")], "PELAGO_TRANSPORT is udp for rank 1, and auto for rank 0 of its host: ");
     refused(&[(1, "PMI_RANK", "2")], "two processes of this host claim to be rank 2");
     refused(&[(1, "PMI_RANK", "0")], "did not come within the start limit");
 }

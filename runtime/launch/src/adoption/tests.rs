@@ -312,14 +312,16 @@ fn who_does_not_know_the_secret_gets_nothing() {
 
 #[test]
 fn who_contradicts_the_leader_is_refused() {
-    let job = ThreadJob::new("contradiction", 2);
+    // Each has a meeting place of its own: processes that other tests start meanwhile may hold one for a while.
+    let jobs = [0, 1, 2, 3].map(|case| ThreadJob::new(&format!("contradiction-{case}"), 2));
+    let job = &jobs[0];
     let wrong = [
         (Hello { process: 1, ..job.hello(1) }, AdoptionError::Namespace(1)),
         (Hello { size: 3, ..job.hello(1) }, AdoptionError::Size { rank: 1, size: 3, leader_size: 2 }),
         (job.hello(0), AdoptionError::Twice(0)),
         (job.hello(7), AdoptionError::Twice(7)),
     ];
-    for (hello, error) in wrong {
+    for (job, (hello, error)) in jobs.iter().zip(wrong) {
         let said = job.led(|| {
             let Received::Message(text, _) = hear(&job.impostor(hello)) else { panic!("an answer") };
             assert_eq!(text, ToRank::Refused(error.to_string()).to_string());
@@ -350,6 +352,7 @@ fn a_rank_that_arrives_after_the_refusal_is_told_why() {
 fn a_rank_that_ends_or_raves_while_others_are_awaited_is_named() {
     let job = ThreadJob::new("early", 3);
     assert_eq!(job.led(|| drop(job.impostor(job.hello(2)))), AdoptionError::Ended(2).to_string());
+    let job = ThreadJob::new("raving", 3);
     let raving = job.led(|| {
         let impostor = job.impostor(job.hello(2));
         impostor.send("proof", &[]);

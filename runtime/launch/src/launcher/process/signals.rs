@@ -195,10 +195,10 @@ mod tests {
     fn a_signal_that_arrived_while_it_was_blocked_is_seen() {
         let _alarm = ALARM.lock().unwrap_or_else(PoisonError::into_inner);
         mask(libc::SIG_BLOCK);
-        raise(SIGHUP).unwrap();
+        raise(SIGTERM).unwrap();
         let signals = Signals::watch().unwrap();
-        let place = signals.watched.iter().position(|watched| watched.signal == SIGHUP).expect("nobody ignores it here");
-        assert_eq!(signals.take(place), Some(SIGHUP));
+        let place = signals.watched.iter().position(|watched| watched.signal == SIGTERM).expect("nobody ignores it here");
+        assert_eq!(signals.take(place), Some(SIGTERM));
     }
 
     #[test]
