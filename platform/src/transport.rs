@@ -60,7 +60,8 @@ pub trait Transport: Send {
     /// Makes progress and appends completions; returns whether it made any. Also flushes, as `flush` does.
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool;
 
-    /// Returns when `progress` must be called next even if nothing arrives.
+    /// Returns when `progress` must be called next even if nothing arrives. A transport that keeps operations until others complete names a time, too: a rank
+    /// that waits for its memory may not be woken by completions.
     fn next_deadline(&self) -> Option<Instant>;
 
     /// Called before the caller sleeps: until the next `progress`, the thread that then serves the rank, if any, handles arrivals.

@@ -190,7 +190,7 @@ impl HostMemory {
         key
     }
 
-    /// Records the settings that all ranks of the job share, before any rank starts: a text of the launcher's, cut to [`SETTINGS_BYTES_MAX`] bytes.
+    /// Records the settings that all ranks of the job share, before any rank starts: a text of the launcher's, cut to 64 bytes.
     pub fn set_settings(&self, text: &str) {
         let mut bytes = [0; SETTINGS_BYTES_MAX];
         let length = text.len().min(bytes.len());
