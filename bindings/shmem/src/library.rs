@@ -110,11 +110,13 @@ struct OtherContexts {
     own: usize,
     /// Whether that context advances this.
     is_advanced: Cell<bool>,
+    /// Whether another context advances that one, and goes over all contexts itself: otherwise each would advance all others in turn, in any order.
+    is_resting: Cell<bool>,
 }
 
 impl OtherContexts {
     fn new(contexts: &'static [OnceLock<ContextSlot>], own: usize) -> Rc<Self> {
-        Rc::new(Self { contexts, own, is_advanced: Cell::new(false) })
+        Rc::new(Self { contexts, own, is_advanced: Cell::new(false), is_resting: Cell::new(false) })
     }
 
     /// Returns the other contexts that may have operations to be posted. Contexts are made in the order of their indices.
@@ -126,10 +128,16 @@ impl OtherContexts {
 
 impl Background for OtherContexts {
     fn advance(&self, _: &Context) -> Advance {
+        if self.is_resting.get() {
+            return Advance::Nothing;
+        }
         let mut advance = Advance::Done;
         for slot in self.deferred() {
             let progress = |state: &mut ContextState| {
+                let rest = |is_resting| state.others.iter().for_each(|others| others.is_resting.set(is_resting));
+                rest(true);
                 let moved = state.context.progress();
+                rest(false);
                 slot.has_deferred.store(state.context.has_deferred(), Ordering::Relaxed);
                 if moved { Advance::Moved } else { Advance::Nothing }
             };
