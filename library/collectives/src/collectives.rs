@@ -103,10 +103,11 @@ impl<'w> Collectives<'w> {
         Self::with(world, (all, world.rank().number()), None, (words, Origin::whole(memory)), settings)
     }
 
-    /// Makes the collective operations of a team. Collective over all ranks of the job; `None` for a rank that is not a member.
+    /// Makes the collective operations of a team. Collective over all ranks of the job, with the same team; `None` for a rank that is not a member.
+    /// [`split`](Self::split) makes a team for each group of ranks at once.
     ///
     /// # Errors
-    /// As [`World::alloc`].
+    /// As [`World::group`].
     pub fn of(world: &'w World, team: &Team, settings: &Settings) -> Result<Option<Self>> {
         let group = world.group(team)?;
         let memory: Symmetric<'w, u64> = world.alloc(settings.memory_bytes / 8)?;

@@ -1,4 +1,4 @@
-//! The timer of a rank, whose events stay in the queue of the network until their times, also if the rank no longer waits for them.
+//! The timer of a rank, whose events stay in the queue of the network until their times, even if the rank no longer waits for them.
 //!
 //! An event of an earlier wait serves later ones with later deadlines: the timer schedules an event only if none is in the queue until the deadline.
 //! An event that comes before the deadline schedules the next one, if needed. So a loop of waits that end before their deadlines adds no events.

@@ -6,20 +6,19 @@
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use pelago_base::{Duration, Event, Instant, Rank};
-use pelago_kit::{Fault as Unruly, Faults};
+use pelago_kit::{Count, Fault as Unruly, Faults};
 use pelago_netsim::Machine;
 use pelago_platform::{BootstrapError, Failure, Fault, Transport, TrustedTransport};
 use pelago_rma::Parts;
 use pelago_rma::{Error, World};
 use pelago_simulator::{Computing, Data, Settings, SimulationOutcome, simulate};
 
-use crate::broken::FailureCount;
 use crate::crew::Stage;
-use crate::limit::Limit;
+use crate::limit::{BrokenCounters, Limit, failed};
 use crate::process;
 use crate::program::{Program, Trouble};
 use crate::programs;
@@ -237,12 +236,12 @@ fn run<'s>(scenario: &'s Scenario, harm: Harm, threads: u32, around: &Around<'_>
         watch: Arc::default(),
     };
     let (stage, late) = (Stage::new(scenario, dies, programs::stage), Arc::new(AtomicBool::new(false)));
-    let failed = Arc::new(AtomicU64::new(0));
+    let broken = Arc::new(BrokenCounters::new());
     let until = Instant::ZERO + LIMIT;
     let outcome = simulate(&settings, |parts| {
         let Parts { reach, clock, wait, virtual_time, bootstrap, transport } = *parts;
         let lost = match harm {
-            Harm::Broken(BrokenConnection { to, is_reported: true, .. }) => Some((to, failed.clone())),
+            Harm::Broken(BrokenConnection { to, is_reported: true, .. }) => Some((to, broken.clone())),
             _ => None,
         };
         let limit = Arc::new(Limit { inner: wait, clock: clock.clone(), until, late: late.clone(), lost });
@@ -260,7 +259,11 @@ fn run<'s>(scenario: &'s Scenario, harm: Harm, threads: u32, around: &Around<'_>
                 let inner = Unruly::new(around(transport), reach.addresses(), faults).by_rail(networks.manners.clone());
                 match peer_failed {
                     None => Box::new(inner) as Box<dyn Transport>,
-                    Some(_) => Box::new(FailureCount { inner, failed: failed.clone() }),
+                    Some(_) => {
+                        let counted = Count::new(inner);
+                        broken.get_or_init(|| counted.counters());
+                        Box::new(counted)
+                    }
                 }
             }
         };
@@ -277,7 +280,7 @@ fn run<'s>(scenario: &'s Scenario, harm: Harm, threads: u32, around: &Around<'_>
         result.map(|()| now).map_err(|trouble| Box::new((now, trouble)))
     });
     let outcome = outcome.map_err(|error| format!("it cannot begin: {error}"))?;
-    Ok(Run { stage, outcome, late: late.load(Ordering::Relaxed), failed: failed.load(Ordering::Relaxed) })
+    Ok(Run { stage, outcome, late: late.load(Ordering::Relaxed), failed: failed(&broken) })
 }
 
 /// Without a failure of a rank, all ranks must succeed.

@@ -33,7 +33,6 @@
 //! Absent on purpose: random numbers that do not follow from the seed, real time (except for the last line), and any dependence on
 //! the implementation of the library.
 
-mod broken;
 mod crew;
 mod examine;
 mod limit;

@@ -1,26 +1,35 @@
 //! The limit of virtual time, for ranks that would wait forever.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pelago_base::{Instant, Rank};
+use pelago_base::{Counters, Event, Instant, Rank};
 use pelago_platform::{Activity, Clock, Fault, For, Wait, WaitPolicy, Woken};
 
-/// Waits like the inner wait until the time limit. Then it aborts the job, and sets `late`. Operations that fail may be the fault of
-/// the job.
+/// Waits like the inner wait until the time limit. Then it aborts the job, and sets `late`. A peer may count as lost before, once operations have failed.
 pub(crate) struct Limit {
     pub(crate) inner: Arc<dyn Wait>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) until: Instant,
     pub(crate) late: Arc<AtomicBool>,
-    /// A rank that counts as lost once operations have failed, and their number.
-    pub(crate) lost: Option<(Rank, Arc<AtomicU64>)>,
+    /// A rank that counts as lost once operations of the rank with a broken connection have failed.
+    pub(crate) lost: Option<(Rank, Arc<BrokenCounters>)>,
+}
+
+/// The counters of the transport with a broken connection, once it exists.
+pub(crate) type BrokenCounters = OnceLock<Arc<Mutex<Counters>>>;
+
+/// Returns the number of operations that have failed.
+pub(crate) fn failed(counters: &BrokenCounters) -> u64 {
+    counters.get().map_or(0, |counters| counters.lock().unwrap_or_else(PoisonError::into_inner).of(Event::Failed))
 }
 
 impl Limit {
     fn own_fault(&self) -> Option<Fault> {
-        let lost = self.lost.as_ref().filter(|(_, failed)| failed.load(Ordering::Relaxed) > 0);
-        lost.map(|(rank, _)| Fault::PeerLost(*rank)).or_else(|| self.is_over().then_some(Fault::Aborted))
+        if self.is_over() {
+            return Some(Fault::Aborted);
+        }
+        self.lost.as_ref().filter(|(_, counters)| failed(counters) > 0).map(|(rank, _)| Fault::PeerLost(*rank))
     }
 
     fn is_over(&self) -> bool {

@@ -85,7 +85,7 @@ class World(Team):
         return register(self._world, array)
 
     def team(self, ranks: Sequence[int]) -> Team | None:
-        """The team of some ranks, in this order; None for a rank that is no member. Collective over all ranks."""
+        """The team of some ranks, in this order; None for a rank that is no member. Collective over all ranks, with the same ranks."""
         team = self._world.team([integer(rank) for rank in ranks])
         return None if team is None else Team(team)
 

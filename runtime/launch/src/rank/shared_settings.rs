@@ -26,7 +26,7 @@ pub struct SettingDifference {
 }
 
 impl SharedSettings {
-    /// Separates the values in the text form. No value contains it.
+    /// Separates the values in the text form. The text of no transport contains a plus sign.
     const SEPARATOR: char = '+';
 
     pub(crate) fn new(transport: TransportChoice, encrypt: bool) -> Self {

@@ -9,8 +9,8 @@ use crate::{Chain, Context, Handle, Ordered, Result};
 
 impl Context {
     /// Returns operations that take effect after the operation of `handle`, whichever ranks either accesses. With a handle of another context they fail
-    /// with [`Error::ForeignHandle`](crate::Error::ForeignHandle), also where memory is mapped: except for the handle of a [`Fetch`](crate::Fetch) that
-    /// completed when it was issued.
+    /// with [`Error::ForeignHandle`](crate::Error::ForeignHandle), also where memory is mapped. The handle of a [`Fetch`](crate::Fetch) that completed when
+    /// it was issued is accepted in every context.
     #[inline]
     pub fn after<'c>(&'c self, handle: &Handle<'_>) -> Ordered<'c> {
         let after = handle.parts().map_or(After::Nothing, |(_, id)| After::One(id));

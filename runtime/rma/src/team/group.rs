@@ -335,8 +335,8 @@ impl Meeting {
     }
 }
 
-/// The terms of a step on `bytes` bytes: members whose calls differ in the bytes of this step, in whether another one follows, or in `argument`, the
-/// operator or the root, have different ones; if in several of these, nearly always.
+/// The terms of a step on `bytes` bytes: members whose calls differ in the bytes of this step or in whether another one follows have different ones;
+/// members whose calls differ in `argument`, the operator or the root, mostly.
 fn terms(bytes: usize, is_followed: bool, argument: u64) -> u64 {
     const FOLLOWED: u64 = 1 << (TERMS_BITS - 1);
     let own = bytes as u64 ^ (argument % FOLLOWED);
@@ -446,7 +446,7 @@ impl<'w> Group<'w> {
     ///
     /// # Errors
     /// [`Error::Disagreement`]: this member and the one that sent the values here, or that one and its sender, have other lengths or roots. The other
-    /// members are not told. The job has a fault.
+    /// members are not told; see [`World::broadcast`](crate::World::broadcast). The job has a fault.
     ///
     /// # Panics
     /// There is no such position.
@@ -475,7 +475,8 @@ impl<'w> Group<'w> {
     /// Cost: one contribution where the network [combines](Self::network_words) so many words for the team; else as `allreduce`.
     ///
     /// # Errors
-    /// [`Error::Disagreement`], on every member, unless the network combines: the members pass different numbers of words or different operators.
+    /// [`Error::Disagreement`], on every member, unless the network combines: the members pass different numbers of words or different operators. Where the
+    /// network combines, such members get wrong words or wait for each other.
     /// The job has a fault.
     pub fn allreduce_words(&self, operator: ReductionOperator, words: &mut [u64]) -> Result<()> {
         self.meeting.allreduce_words(self.context, operator, words)

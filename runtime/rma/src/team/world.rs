@@ -1,7 +1,6 @@
 //! The job, seen from one rank.
 
 use std::cell::RefCell;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -148,7 +147,7 @@ impl World {
         control_span!("alloc", bytes = asked);
         match team {
             None => self.agree(asked, "the size of an allocation")?,
-            Some(team) => self.agree(digest(team), "the team of a group")?,
+            Some(team) => self.agree(team.digest(), "the team of a group")?,
         }
         let bytes = bytes_of::<T>(count, heap_bytes)?;
         let mut symmetric = self.symmetric.borrow_mut();
@@ -258,7 +257,8 @@ impl World {
     ///
     /// # Errors
     /// [`Error::Disagreement`]: this rank and the one that sent the values here, or that one and its sender, have other lengths or roots. The other
-    /// ranks are not told. The job has a fault.
+    /// ranks are not told, and later collective calls may fail or wait for each other. Ranks with different roots may also get the values of either, or
+    /// wait for each other, which is reported as a deadlock. The job has a fault.
     ///
     /// # Panics
     /// The job has no such rank.
@@ -351,13 +351,6 @@ impl World {
         // No rank may write to memory that another rank has not cleared yet.
         self.meet()
     }
-}
-
-/// A number that tells teams apart.
-fn digest(team: &Team) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    team.hash(&mut hasher);
-    hasher.finish()
 }
 
 impl Deref for World {
